@@ -14,11 +14,7 @@ from notebook_functions import functions_of
 
 from judgekit.data.benchmarks import BENCHMARKS
 from judgekit.data.benchmarks.outputs import PUBLISHED
-from judgekit.data.benchmarks.published import (
-    counterpart_of,
-    fitting_counts,
-    published_scores,
-)
+from judgekit.data.benchmarks.published import counterpart_of, published_scores
 from judgekit.data.paths import project_root
 from judgekit.judges.names import display_name, slug
 from judgekit.scoring import protocols_for
@@ -64,7 +60,8 @@ def test_a_figure_finds_its_counterpart():
     ],
 )
 def test_fitting_counts(printed, n, step, counts):
-    assert fitting_counts(printed, n, step) == counts
+    figure = published_scores()[0]._replace(printed=printed)
+    assert functions_of("31_compare_judges").fitting_counts(figure, n, step) == counts
 
 
 # ---------------------------------------------------------------- sizes of judges

@@ -9,8 +9,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from judgekit.data.benchmarks import LLMBAR
 from judgekit.data.benchmarks.outputs import published_of
 from judgekit.data.sources import read_document
@@ -82,25 +80,6 @@ def counterpart_of(score: PublishedScore) -> Counterpart | None:
     wanted = (score.table, score.judge, "llmbar" if score.set.startswith("llmbar") else score.set)
     known = (Counterpart(**entry) for entry in _document()["counterparts"])
     return next((entry for entry in known if entry[:3] == wanted), None)
-
-
-def published_table() -> pd.DataFrame:
-    """All published figures as a table: one row each, columns as the fields of `PublishedScore`."""
-    return pd.DataFrame(published_scores(), columns=PublishedScore._fields)
-
-
-def fitting_counts(printed: str, n: int, step: float = 1.0) -> list[float]:
-    """Counts of right verdicts on ``n`` items that a percentage, with the digits it was printed with, can stand for.
-
-    Every multiple of ``step`` (what an item can add: 1 in one order, 1/2 in the mean of two) whose percentage rounds to
-    what was printed (a half may have been rounded either way); empty when the figure is impossible.
-
-    >>> fitting_counts("64.2", 134, 0.5), fitting_counts("76.6", 92), fitting_counts("16.5", 134)
-    ([86.0], [], [])
-    """
-    half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
-    counts = (k * step for k in range(int(n / step) + 1))
-    return [count for count in counts if abs(count - float(printed) * n / 100) <= half * n / 100 + 1e-9]
 
 
 def owner_statistics(model: str) -> dict[str, dict[str, float]]:
