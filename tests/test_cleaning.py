@@ -6,9 +6,10 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set, questions_of_tests
-from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise, split_by_prompt, split_table
+from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise, split_by_prompt
 from judgekit.data.cleaning.texts import language_of
 from judgekit.records import PreferencePair, Response, Turn
 
@@ -249,9 +250,10 @@ def test_no_prompt_stands_in_both_parts():
 
 def test_the_split_table_does_not_depend_on_order():
     parts = {"train": [pair("2"), pair("1")], "validation": [pair("3", benchmark="a")]}
-    table = split_table(parts)
+    split_table = functions_of("10_clean_preferences").split_table
+    table = split_table(parts, "benchmark")
     assert table.values.tolist() == [["a", "3", "validation"], ["authored", "1", "train"], ["authored", "2", "train"]]
-    assert table.equals(split_table({name: pairs[::-1] for name, pairs in parts.items()}))
+    assert table.equals(split_table({name: pairs[::-1] for name, pairs in parts.items()}, "benchmark"))
 
 
 # ---------------------------------------------------------------- the real sets

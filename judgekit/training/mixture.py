@@ -33,7 +33,7 @@ def source_weights(pairs: Sequence[PreferencePair], shares: Mapping[str, float])
 def select_split(
     split: pd.DataFrame, pairs: Mapping[str, Sequence[Any]], part: str, by_set: bool = False, limit: int | None = None
 ) -> Any:
-    """The list of pairs, or a dictionary by set, that `judgekit.data.cleaning.split_table` puts in a part.
+    """The list of pairs, or a dictionary by set, that the split of ``10_clean_preferences`` puts in a part.
 
     ``limit``: pairs per set at most, spread evenly over the table. ValueError if the data changed since cleaning.
     """

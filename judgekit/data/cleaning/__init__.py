@@ -5,13 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judgekit.data.cleaning.near import NearTexts, QuestionIndex, Reason
 from judgekit.data.cleaning.texts import language_of, normalise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Item = Any  # a PreferencePair or a Response
 Sifted = tuple[list[Item], list["Dropped"]]  # kept, and dropped
@@ -192,11 +189,3 @@ def split_by_prompt(items: Sequence[Item], validation_share: float, seed: int) -
         drawn = int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8
         parts[drawn < validation_share].append(item)
     return parts
-
-
-def split_table(parts: dict[str, list[Item]], set_column: str = "benchmark") -> "pd.DataFrame":
-    """Which item is in which part (``train``, ``validation``): a table of set, item_id and split, in stable order."""
-    import pandas as pd
-
-    rows = [(item.benchmark, item.item_id, name) for name, items in parts.items() for item in items]
-    return pd.DataFrame(sorted(rows), columns=[set_column, "item_id", "split"])
