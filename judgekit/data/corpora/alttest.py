@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgekit.data.sources import parse_json, read_document, source_hashes
-from judgekit.data.votes import Votes, positions, votes_from_long
+from judgekit.data.votes import Votes, votes_from_long
 
 TITLES = {
     "cebab_aspects": "CEBaB aspects",
@@ -77,15 +77,3 @@ def _labels_of(file: str) -> Labels:
     """Annotator to item to label, as text."""
     found = parse_json(read_document(file), file)
     return {annotator: {item: str(label) for item, label in given.items()} for annotator, given in found.items()}
-
-
-def shares_of_judges(task: Task) -> npt.NDArray[np.float64]:
-    """How the models' labels of each item divide, shape (n_items, n_classes), as `ClassProbabilities` would have them.
-
-    Half a vote is added to every class, so that none is impossible.
-    """
-    counts = np.full((len(task.votes.items), len(task.votes.classes)), 0.5)
-    rows = np.arange(len(counts))
-    for by_item in task.judges.values():
-        counts[rows, positions([by_item[item] for item in task.votes.items], task.votes.classes, "class")] += 1
-    return counts / counts.sum(1, keepdims=True)
