@@ -16,10 +16,9 @@ in both. A question belongs to one set only and may serve several pairs (``clust
 
 import json
 from importlib import resources
-from random import Random
 from typing import Any, NamedTuple
 
-from judgekit.records import LABELS, PreferencePair, Response, unique_items
+from judgekit.records import PreferencePair, Response, unique_items
 
 SAMPLE_SETS = ("sample_train", "sample_validation", "sample_natural", "sample_adversarial")
 # Simulated writers of responses, and how probably one answers rightly, before pairs are selected for their label.
@@ -54,15 +53,6 @@ def annotators() -> list[Annotator]:
         Annotator("annotator-7", "position", 0.88, 0.4),
         Annotator("annotator-8", "spammer", 1 / 3, 1.0),
     ]
-
-
-def vote(rng: Random, annotator: Annotator, truth: Any, longer: str) -> str:
-    """One annotator's label for an item, whose ``longer`` side has more characters."""
-    if rng.random() < annotator.bias:
-        return {"length": longer, "position": "A", "spammer": rng.choice(LABELS)}[annotator.kind]
-    if rng.random() < annotator.accuracy:
-        return truth
-    return rng.choice([label for label in LABELS if label != truth])
 
 
 def load_sample(name: str) -> list[PreferencePair]:
