@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from judgekit.data.benchmarks.outputs import arena_row, published_verdicts
-from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set
+from judgekit.data.catalogue import load_answer_set_with_report, load_set, set_hashes
 from judgekit.data.corpora import ANSWERS, CORPORA, SYSTEMS, answers, preferred_responses
 from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
 from judgekit.data.loading import keeps_sides
@@ -259,7 +259,7 @@ def test_the_better_response_of_a_pair_is_kept_once():
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_no_file_of_a_test_set_is_read(name):
-    files = answer_set_hashes([name])
+    files = set_hashes([name])
     assert files and {find_source(file).split for file in files} <= {"train", "meta"}
 
 

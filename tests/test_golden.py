@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from judgekit.data.benchmarks import BENCHMARKS
-from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set_with_report, set_hashes
+from judgekit.data.catalogue import load_answer_set_with_report, load_set_with_report, set_hashes
 from judgekit.data.corpora import ANSWERS, CORPORA
 
 GOLDEN = yaml.safe_load(Path(__file__).with_name("golden_counts.yaml").read_text(encoding="utf-8"))
@@ -33,15 +33,12 @@ def counts_of(items, report):
 @pytest.mark.realdata
 @pytest.mark.parametrize(("kind", "name"), SETS)
 def test_counts_of_a_set(kind, name):
-    load, hashes = {
-        "pairs": (load_set_with_report, set_hashes),
-        "responses": (load_answer_set_with_report, answer_set_hashes),
-    }[kind]
+    load = {"pairs": load_set_with_report, "responses": load_answer_set_with_report}[kind]
     items, report = load(name)
     assert counts_of(items, report) == GOLDEN[kind][name] and report["items"] == len(items)
     assert {item.benchmark for item in items} == {name}
     assert all(item.source and item.cluster_id for item in items)
-    assert {len(digest) for digest in hashes([name]).values()} == {64}
+    assert {len(digest) for digest in set_hashes([name]).values()} == {64}
     if kind == "pairs" and name in CORPORA:  # no label by its position: four standard errors of a fair coin
         decided = Counter(item.label for item in items)
         assert abs(decided["A"] - decided["B"]) < 4 * (decided["A"] + decided["B"]) ** 0.5

@@ -38,7 +38,7 @@ SIGHTLESS = sorted(path for name in CHOOSING for path in (PACKAGE / name).rglob(
 SIGHTLESS.append(PACKAGE / "studies" / "data_selection.py")
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
 TRAINING_STUDIES = ["data_mixture", "defend_encoder_judge"]
-ALLOWED = {"load_set", "load_set_with_report", "set_hashes", "load_answer_set_with_report", "answer_set_hashes"}
+ALLOWED = {"load_set", "load_set_with_report", "set_hashes", "load_answer_set_with_report"}
 
 
 def imported(text):

@@ -10,7 +10,7 @@ from chat_server import KEY, ChatServer, good_reply, running
 from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
-from judgekit.data.catalogue import load_rated_set, rated_set_hashes
+from judgekit.data.catalogue import load_rated_set, set_hashes
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_file
 from judgekit.data.pairfile import PairFileError
 from judgekit.data.sources import DataError, read_document
@@ -405,7 +405,7 @@ def test_probing_sets_have_the_published_sizes_and_are_balanced(name):
         assert set(Counter(item.score for item in items).values()) == {len(items) // 5}
         assert all(item.question.strip() and item.response.strip() for item in items)
         assert "Now evaluate" not in items[0].response
-    assert len(rated_set_hashes([name])) == 1
+    assert len(set_hashes([name])) == 1
 
 
 @pytest.mark.realdata

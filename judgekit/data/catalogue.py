@@ -1,12 +1,12 @@
 """Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
 
 from collections.abc import Iterable
-from hashlib import sha256
 from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, PROTECTED, UNLABELLED, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
+from judgekit.data.files import sha256_of
 from judgekit.data.loading import Loaded
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import OWN, data_mirror, project_root
@@ -47,10 +47,12 @@ def load_set_with_report(name: str) -> Loaded:
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for everything that the named sets are read from, save the sample; the hub's sets by revision."""
+    """File to SHA-256 for all that the named sets, of whatever kind, are read from, save the sample."""
     names = list(names)
-    own = {name: sha256(_own_file(name).read_bytes()).hexdigest() for name in names if name.startswith(OWN)}
-    return own | {file: digest for name in names if name in SETS for file, digest in SETS[name].hashes().items()}
+    own = {name: sha256_of(_own_file(name)) for name in names if name.startswith(OWN)}
+    sets = ANSWERS | SETS  # a name that stands in both is read from the same files
+    registered = {file: digest for name in names if name in sets for file, digest in sets[name].hashes().items()}
+    return own | registered | source_hashes([RATED[name] for name in names if name in RATED])
 
 
 def load_answer_set_with_report(name: str) -> Loaded:
@@ -63,11 +65,6 @@ def load_answer_set_with_report(name: str) -> Loaded:
     return with_counts(*ANSWERS[name].load())
 
 
-def answer_set_hashes(names: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for everything that the named sources of single responses are read from, save the sample."""
-    return {file: sha256 for n in names if n not in SAMPLE_SETS for file, sha256 in ANSWERS[n].hashes().items()}
-
-
 def load_rated_set(name: str) -> dict[str, list[Response]]:
     """Responses rated on several aspects, by aspect; errors as for `load_set`.
 
@@ -76,11 +73,6 @@ def load_rated_set(name: str) -> dict[str, list[Response]]:
     if name == "sample":
         return load_sample_ratings()
     return read_probing_file(name, Path(name).stem) if name.endswith(".json") else load_rated(name)
-
-
-def rated_set_hashes(names: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 for everything that the named rated sets are read from."""
-    return source_hashes([RATED[name] for name in names if name in RATED])
 
 
 def _test_sets() -> list[str]:

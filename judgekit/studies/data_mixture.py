@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data.catalogue import answer_set_hashes, load_answer_set_with_report, load_set, set_hashes
+from judgekit.data.catalogue import load_answer_set_with_report, load_set, set_hashes
 from judgekit.data.files import write_json
 from judgekit.data.progress import progress_over
 from judgekit.judges.encoder import GATE_FEATURES, OTHERS, RELEVANCE_INPUTS, WEIGHTS
@@ -232,5 +232,5 @@ def read_cleaned(
     answer_split = answer_split.rename(columns={"source": "benchmark"})
     answers = {name: load_answer_set_with_report(name)[0] for name in answer_split["benchmark"].unique()}
     own, held_out = (select_split(answer_split, answers, part, limit=max_answers) for part in ("train", "validation"))
-    hashes = set_hashes(pairs) | answer_set_hashes(answers)
+    hashes = set_hashes([*pairs, *answers])
     return Cleaned(train, {name: validation[name] for name in validation_sets}, own, held_out, hashes)
