@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import json
 import re
 import subprocess
 import sys
@@ -17,7 +16,6 @@ import pytest
 
 from judgekit.data import paths, sources
 from judgekit.data.sources import DataError, Row, Source, fetch, fetching, read_bytes, read_rows
-from judgekit.data.sources.rows import parse_rows
 
 CONTENT = b'[{"question": "2 + 2?", "label": 1}]\n' * 1000
 
@@ -285,21 +283,23 @@ def test_rows_of_lists_and_lines(authored_mirror):
         ("x\u2028y", "authored/rows.jsonl:0"),
         ("z", "authored/rows.jsonl:1"),
     ]
-    assert parse_rows(json.dumps([{"a": 1}]), "f.json")[0].whole("a") == 1
+    content = b'[{"a": 1}]'
+    authored_mirror("rows.json", content)
+    assert read_rows(pinned("rows.json", content))[0].whole("a") == 1
 
 
 @pytest.mark.parametrize(
     ("text", "file", "words"),
     [
-        ('{"a": 1}\n{"a": ', "f.jsonl", "f.jsonl:1: is not JSON"),
-        ("[1]", "f.json", "f.json:0: the row is int"),
-        ('{"a": 1}', "f.json", "f.json: holds dict, not a list"),
-        ("[", "f.json", "f.json: is not JSON"),
+        (b'{"a": 1}\n{"a": ', "f.jsonl", "f.jsonl:1: is not JSON"),
+        (b"[1]", "f.json", "f.json:0: the row is int"),
+        (b"[", "f.json", "f.json: is not JSON"),
     ],
 )
-def test_malformed_files_are_named(text, file, words):
+def test_malformed_files_are_named(authored_mirror, text, file, words):
+    authored_mirror(file, text)
     with pytest.raises(DataError, match=re.escape(words)):
-        parse_rows(text, file)
+        read_rows(pinned(file, text))
 
 
 def test_fields_of_a_wrong_type_are_named():

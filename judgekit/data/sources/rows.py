@@ -89,18 +89,6 @@ class Row:
         return Row(self.of_type(field, dict, "an object"), self.file, self.number)
 
 
-def parse_rows(text: str, file: str) -> list[Row]:
-    """The rows of a JSON list or (where the name says so) of JSON lines; DataError if a row is none."""
-    if file.removesuffix(".gz").endswith(".jsonl"):
-        # Only a line feed ends a line: texts may hold other characters that splitlines() would break at.
-        lines = [line for line in text.split("\n") if line.strip()]
-        return [Row(parse_json(line, f"{file}:{number}"), file, number) for number, line in enumerate(lines)]
-    records = parse_json(text, file)
-    if not isinstance(records, list):
-        raise DataError(f"{file}: holds {type(records).__name__}, not a list of rows")
-    return [Row(record, file, number) for number, record in enumerate(records)]
-
-
 def parse_json(text: str | bytes, where: str) -> Any:
     """A JSON value; DataError that says where it does not parse."""
     try:
@@ -110,12 +98,8 @@ def parse_json(text: str | bytes, where: str) -> Any:
 
 
 def read_document(name: str | Source) -> str:
-    """The text of a registered file; DataError if it cannot be had or is not UTF-8."""
-    source = find_source(name)
-    try:
-        return read_bytes(source).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{source.name}: is not UTF-8 text ({error})") from error
+    """The text of a registered file; DataError if it cannot be had."""
+    return read_bytes(name).decode("utf-8")
 
 
 def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
@@ -124,19 +108,22 @@ def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
     ``within``: the field that holds the rows, where the file is one JSON object; ``*`` where each field holds one or
     several.
     """
-    source = find_source(name)
-    if source.name.endswith(".parquet"):
+    file = find_source(name).name
+    if file.endswith(".parquet"):
         import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(io.BytesIO(read_bytes(source)))
-        return [Row(values, source.name, number) for number, values in enumerate(table.to_pylist())]
-    text = read_document(source)
-    if within is None:
-        return parse_rows(text, source.name)
-    document = Row(parse_json(text, source.name), source.name, 0)
-    fields = list(document.values.values()) if within == "*" else [document.checked_list(within, dict, within)]
-    records = [record for field in fields for record in (field if isinstance(field, list) else [field])]
-    return [Row(record, source.name, number) for number, record in enumerate(records)]
+        records: Any = pyarrow.parquet.read_table(io.BytesIO(read_bytes(name))).to_pylist()
+    elif file.removesuffix(".gz").endswith(".jsonl"):
+        # Only a line feed ends a line: texts may hold other characters that splitlines() would break at.
+        lines = [line for line in read_document(name).split("\n") if line.strip()]
+        records = [parse_json(line, f"{file}:{number}") for number, line in enumerate(lines)]
+    else:
+        records = parse_json(read_document(name), file)
+    if within is not None:
+        document = Row(records, file, 0)
+        fields = list(document.values.values()) if within == "*" else [document.checked_list(within, dict, within)]
+        records = [record for field in fields for record in (field if isinstance(field, list) else [field])]
+    return [Row(record, file, number) for number, record in enumerate(records)]
 
 
 def text_key(text: str) -> str:
