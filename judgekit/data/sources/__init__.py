@@ -4,7 +4,7 @@ Every file is named ``<source>/<path>``, is pinned by repository, commit and SHA
 mirror that ``JUDGEKIT_DATA`` names or from a download kept under ``data/``. Nothing is read unverified.
 """
 
-from judgekit.data.sources.fetching import fetch, fetch_all, read_bytes
+from judgekit.data.sources.fetching import fetch_all, read_bytes
 from judgekit.data.sources.registry import DataError, Source, find_source, source_hashes, source_names, sources
 from judgekit.data.sources.rows import Row, heads, parse_json, read_document, read_rows, text_key
 
@@ -12,7 +12,6 @@ __all__ = [
     "DataError",
     "Row",
     "Source",
-    "fetch",
     "fetch_all",
     "find_source",
     "heads",

@@ -18,19 +18,11 @@ ATTEMPTS = 3  # requests of one download; each goes on where the one before was 
 ELSEWHERE = "try again, or set JUDGEKIT_DATA to a data mirror"
 
 
-def fetch(name: str | Source, progress: bool = True) -> Path:
-    """Path of a verified local copy of a registered file, downloaded first where need be.
+def read_bytes(name: str | Source) -> bytes:
+    """The verified content of a registered file, downloaded where need be, and unpacked where it is a ``.gz`` upstream.
 
     In a mirror it may be gzipped (a further ``.gz``). DataError if it cannot be had or is not the pinned content.
     """
-    source = find_source(name)
-    path = _locate(source, progress)
-    _verified_content(source, path)
-    return path
-
-
-def read_bytes(name: str | Source) -> bytes:
-    """The verified content of a registered file, unpacked where it is a ``.gz`` upstream; DataError as for `fetch`."""
     source = find_source(name)
     content = _verified_content(source, _locate(source, progress=True))
     if not source.name.endswith(".gz"):
@@ -46,23 +38,22 @@ def read_bytes(name: str | Source) -> bytes:
     return content
 
 
-def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True) -> dict[str, Path]:
+def fetch_all(names: Iterable[str | Source] | None = None, progress: bool = True) -> list[Source]:
     """Get many files, by name or family (``"pandalm"``; by default all that can be had); those here are checked.
 
     DataError after all were tried, if any failed: names how many and each failure. What succeeded stays.
     """
-    wanted = expand(names)
-    paths_by_name, failures = {}, []
+    wanted, failures = expand(names), []
     with progress_bar(sum(source.bytes for source in wanted), "files", "B", progress) as bar:
         for source in wanted:
             try:
-                paths_by_name[source.name] = fetch(source, progress=False)
+                _verified_content(source, _locate(source, progress=False))
             except DataError as error:
                 failures.append(str(error))
             bar.update(source.bytes)
     if failures:
         raise DataError(f"{len(failures)} of {len(wanted)} files could not be had:\n" + "\n".join(failures))
-    return paths_by_name
+    return wanted
 
 
 def expand(names: Iterable[str | Source] | None) -> list[Source]:
