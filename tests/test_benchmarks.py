@@ -6,9 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data import benchmarks, catalogue
-from judgekit.data.benchmarks import BENCHMARKS, GROUP_OF_SCENARIO, LLMBAR, mtbench, outputs
+from judgekit.data.benchmarks import BENCHMARKS, LLMBAR, mtbench, outputs
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
 from judgekit.data.sources import DataError, Row, rows
 from judgekit.records import Turn
@@ -57,8 +58,9 @@ def test_autoj_labels_and_groups():
     assert [pair.label for pair in pairs] == ["A", "B", "tie"]
     assert [pair.item_id for pair in pairs] == ["0", "1", "2"]
     assert len({pair.cluster_id for pair in pairs}) == 1
-    assert GROUP_OF_SCENARIO[pairs[0].subset] == "general_communication"
-    assert len(GROUP_OF_SCENARIO) == 58 and len(set(GROUP_OF_SCENARIO.values())) == 8
+    groups = functions_of("44_domains").GROUP_OF_SCENARIO
+    assert groups[pairs[0].subset] == "general_communication"
+    assert len(groups) == 58 and len(set(groups.values())) == 8
 
 
 def test_llmbar_labels():

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterator
 from functools import partial
-from importlib import resources
 
 from judgekit.data.benchmarks import mtbench
-from judgekit.data.files import load_plain
 from judgekit.data.loading import coded, columns, each, of_files, pair_of, turned_pair
 from judgekit.data.sources import Row, read_rows, source_names
 from judgekit.records import PreferencePair, majority_label
 
-_groups = load_plain(resources.files(__name__).joinpath("scenarios.yaml").read_text(encoding="utf-8"))
-GROUP_OF_SCENARIO: dict[str, str] = {scenario: group for group, names in _groups.items() for scenario in names}
 LLMBAR = {
     "natural": "llmbar/LLMBar/Natural/dataset.json",
     "neighbor": "llmbar/LLMBar/Adversarial/Neighbor/dataset.json",
