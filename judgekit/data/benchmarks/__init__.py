@@ -34,7 +34,6 @@ RM_BENCH = {
 PART_OF = {file: part for parts in (LLMBAR, JUDGEBENCH, RM_BENCH) for part, file in parts.items()}
 BIAS_BENCH = "evalbiasbench/biasbench.json"
 STYLES = ("concise", "detailed", "markdown")
-DIFFICULTIES = ("easy", "normal", "hard")
 
 
 def _pandalm_pair(row: Row) -> Iterator[PreferencePair | str]:
@@ -54,7 +53,7 @@ def _pandalm_pair(row: Row) -> Iterator[PreferencePair | str]:
 
 
 def difficulty(chosen: int, rejected: int) -> str:
-    """One of `DIFFICULTIES`, what style does to a pair of RM-Bench, by the positions of the two styles in `STYLES`.
+    """What style does to a pair of RM-Bench, by the positions of the two styles in `STYLES`.
 
     Easy: the right response is the richer one in style; hard: the wrong one is. Liu et al. (2025), arXiv:2410.16184,
     section 3: the halves of the matrix of right by wrong responses, and its diagonal.

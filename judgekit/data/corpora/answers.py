@@ -83,10 +83,6 @@ def _cobbler(row: Row) -> Iterator[Response]:
         yield response_of(row, "cobbler", row.text("instruction"), row.text(model), **named)
 
 
-def _writer(row: Row) -> str:
-    return "writer"
-
-
 ANSWERS = {
     # Responses of Chatbot Arena's models that GPT-4 rated from 1 to 10 for Auto-J's training.
     "autoj_single": of_files(each(_autoj_single), "autoj/training/single_traindata.jsonl"),
@@ -132,7 +128,7 @@ ANSWERS = {
             "gsm8k_train",
             ("question", lambda row: CALCULATION.sub("", row.text("answer"))),
             kind="objective",
-            model=_writer,
+            model=lambda row: "writer",
         ),
         "gsm8k/train.jsonl",
     ),
@@ -144,7 +140,7 @@ ANSWERS = {
             "writer_summaries",
             (lambda row: f"{SUMMARY_TASK}\n\n{row.text('article')}", "summary"),
             kind="human",
-            model=_writer,
+            model=lambda row: "writer",
         ),
         "summ_pairwise/writer_summaries.json",
     ),
