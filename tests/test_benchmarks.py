@@ -11,7 +11,8 @@ from notebook_functions import functions_of
 from judgekit.data import benchmarks, catalogue
 from judgekit.data.benchmarks import BENCHMARKS, LLMBAR, mtbench, outputs
 from judgekit.data.catalogue import load_set, load_set_with_report, set_hashes
-from judgekit.data.sources import DataError, Row, rows
+from judgekit.data.sources import DataError, rows
+from judgekit.data.sources.rows import Row
 from judgekit.records import Turn
 from judgekit.scoring.protocols import protocol_of
 

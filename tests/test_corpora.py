@@ -13,7 +13,8 @@ from judgekit.data.catalogue import load_answer_set_with_report, load_set, set_h
 from judgekit.data.corpora import ANSWERS, CORPORA, SYSTEMS, answers, preferred_responses
 from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
 from judgekit.data.loading import keeps_sides
-from judgekit.data.sources import DataError, Row, find_source
+from judgekit.data.sources import DataError, find_source
+from judgekit.data.sources.rows import Row
 from judgekit.records import PreferencePair, Turn
 
 

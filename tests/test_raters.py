@@ -8,7 +8,8 @@ import pytest
 from judgekit.data import paths
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, mtbench, outputs
 from judgekit.data.catalogue import load_set, set_hashes
-from judgekit.data.sources import DataError, Row, read_rows
+from judgekit.data.sources import DataError
+from judgekit.data.sources.rows import Row, read_rows
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.judges.replay import replays_on

@@ -13,7 +13,8 @@ from judgekit.cli import main
 from judgekit.data.catalogue import load_rated_set, set_hashes
 from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_file
 from judgekit.data.pairfile import PairFileError
-from judgekit.data.sources import DataError, read_document
+from judgekit.data.sources import DataError
+from judgekit.data.sources.rows import read_document
 from judgekit.inside.aspects import Aspect, AspectError, load_aspects, shown_response
 from judgekit.inside.rating import Rater, RaterError, evaluate_samples, load_rater, rater_names, save_rater
 from judgekit.inside.representations import inputs_of, rated_text

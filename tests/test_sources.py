@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgekit.data import paths, sources
-from judgekit.data.sources import DataError, Row, Source, fetch_all, fetching, read_bytes, read_rows
+from judgekit.data.sources import DataError, Source, fetching
+from judgekit.data.sources.fetching import fetch_all, read_bytes
+from judgekit.data.sources.rows import Row, read_rows
 
 CONTENT = b'[{"question": "2 + 2?", "label": 1}]\n' * 1000
 

@@ -34,8 +34,8 @@ def fetch(
     if models:
         return _fetch_models(names, listed, quiet)
     from judgekit.data import paths
-    from judgekit.data.sources import DataError, fetch_all, sources
-    from judgekit.data.sources.fetching import expand
+    from judgekit.data.sources import DataError, sources
+    from judgekit.data.sources.fetching import expand, fetch_all
 
     try:
         # In the mirror, or without one in the cache; a wrong JUDGEKIT_DATA is told before anything is fetched.

@@ -1,11 +1,13 @@
 """Sets as loaders: one form for all of them, and the records their rows become: pairs, single responses, dialogues."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from judgekit.data.sources import Row, heads, read_rows, source_hashes, source_names, text_key
+from judgekit.data.sources import source_hashes, source_names
+from judgekit.data.sources.rows import Row, read_rows
 from judgekit.records import PreferencePair, Response, Turn
 
 Loaded = tuple[list[Any], dict[str, int]]  # items, and counts of what was repaired, skipped or is odd
@@ -63,6 +65,11 @@ def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
     return lambda row: row.code(field, meanings)
 
 
+def text_key(text: str) -> str:
+    """A short key of a text: equal for equal texts, 16 hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def pair_of(row: Row, benchmark: str, question: str, response_a: str, response_b: str, **fields: Any) -> PreferencePair:
     """A row's pair, named by its number and clustered by its question unless ``fields`` say otherwise."""
     fields = {"item_id": str(row.number), "cluster_id": text_key(question), "source": row.where} | fields
@@ -78,6 +85,11 @@ def turned_pair(row: Row, benchmark: str, *texts: str, **fields: Any) -> Prefere
     """
     pair = pair_of(row, benchmark, *texts, **fields)
     return pair if keeps_sides(benchmark, pair.item_id) else pair.swapped()
+
+
+def heads(item_id: str) -> bool:
+    """A fair coin that falls the same way for the same item: corpora with the better response first turn by it."""
+    return hashlib.sha256(f"side:{item_id}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0
 
 
 def keeps_sides(benchmark: str, item_id: str) -> bool:

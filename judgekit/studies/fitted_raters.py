@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from judgekit.data.loading import text_key
 from judgekit.data.progress import progress_bar
-from judgekit.data.sources import text_key
 from judgekit.inside.probes import (
     HEADS,
     METRICS,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from judgekit.data.benchmarks.outputs import published_of, published_on
 from judgekit.data.catalogue import load_set, questions_of_tests
-from judgekit.data.sources import read_rows
+from judgekit.data.sources.rows import read_rows
 from judgekit.judges import ASKED, Judge, asked_kind, load_judge, request_key, request_of
 from judgekit.judges.generative import load_asked
 from judgekit.judges.names import slug

@@ -5,7 +5,8 @@ from functools import partial
 
 from judgekit.data.benchmarks import mtbench
 from judgekit.data.loading import coded, columns, each, of_files, pair_of, turned_pair
-from judgekit.data.sources import Row, read_rows, source_names
+from judgekit.data.sources import source_names
+from judgekit.data.sources.rows import Row, read_rows
 from judgekit.records import PreferencePair, majority_label
 
 LLMBAR = {

@@ -12,7 +12,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from judgekit.data.loading import DataSet, Loaded, Rows, pair_of
-from judgekit.data.sources import Row, read_rows, source_hashes, source_names
+from judgekit.data.sources import source_hashes, source_names
+from judgekit.data.sources.rows import Row, read_rows
 from judgekit.records import PreferencePair, Turn, majority_label
 
 QUESTION_FILE = "mtbench/mt_bench/question.jsonl"

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from judgekit.data.benchmarks import LLMBAR_SETS, PART_OF, mtbench
 from judgekit.data.loading import keeps_sides
 from judgekit.data.paths import data_mirror
-from judgekit.data.sources import Row, read_rows, source_hashes, source_names
+from judgekit.data.sources import source_hashes, source_names
+from judgekit.data.sources.rows import Row, read_rows
 from judgekit.records import SWAPPED, Verdict, label_of_gap
 
 FIRST_SECOND_TIE = {0: "A", 1: "B", 2: "tie", "0": "A", "1": "B", "2": "tie"}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from judgekit.data.benchmarks import LLMBAR
 from judgekit.data.benchmarks.outputs import published_of
-from judgekit.data.sources import read_document
+from judgekit.data.sources.rows import read_document
 
 
 class PublishedScore(NamedTuple):

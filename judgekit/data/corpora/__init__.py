@@ -24,7 +24,7 @@ from judgekit.data.loading import (
     of_files,
     turned_pair,
 )
-from judgekit.data.sources import Row
+from judgekit.data.sources.rows import Row
 from judgekit.records import PreferencePair, majority_label
 
 COMPARISONS = tuple(combinations((1, 2, 3, 4), 2))  # of QA-Feedback's answers, in its order

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from judgekit.data.loading import Loaded, Rows, turned_pair
-from judgekit.data.sources import Row
+from judgekit.data.sources.rows import Row
 from judgekit.records import PreferencePair, label_of_gap
 
 # Parts of AlpacaEval whose prompts are test prompts (Self-Instruct: PandaLM; Vicuna: FairEval). They make no pairs of

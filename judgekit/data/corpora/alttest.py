@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.sources import parse_json, read_document, source_hashes
+from judgekit.data.sources import source_hashes
+from judgekit.data.sources.rows import parse_json, read_document
 from judgekit.data.votes import Votes, votes_from_long
 
 TITLES = {

@@ -12,7 +12,8 @@ from dataclasses import fields
 from functools import partial
 
 from judgekit.data.loading import chat_of, coded, columns, dialogue_fields, each, of_files, response_of
-from judgekit.data.sources import Row, parse_json, read_bytes, read_rows
+from judgekit.data.sources.fetching import read_bytes
+from judgekit.data.sources.rows import Row, parse_json, read_rows
 from judgekit.records import PreferencePair, Response
 
 # How Auto-J's prompt encloses the query and the response.

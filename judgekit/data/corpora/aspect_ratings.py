@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from judgekit.data.loading import response_of
-from judgekit.data.sources import DataError, Row, parse_json, read_document, read_rows, text_key
+from judgekit.data.loading import response_of, text_key
+from judgekit.data.sources import DataError
+from judgekit.data.sources.rows import Row, parse_json, read_document, read_rows
 from judgekit.records import Response, unique_items
 
 WRITER = "Meta-Llama-3-8B-Instruct"

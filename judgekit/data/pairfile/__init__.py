@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, StrictStr, ValidationError
 
+from judgekit.data.loading import text_key
 from judgekit.data.pairfile.lines import Fields, PairFileError, Place, kind_of, missing, records
-from judgekit.data.sources import text_key
 from judgekit.records import PreferencePair, Turn
 
 LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie", "c": "tie"}

@@ -11,7 +11,7 @@ from typing import Any
 from judgekit.data import paths
 from judgekit.data.files import unpacked_limit
 from judgekit.data.progress import progress_bar
-from judgekit.data.sources.registry import DataError, Source, find_source, sources
+from judgekit.data.sources import DataError, Source, find_source, sources
 
 PACKET = 2**14  # bytes of a download: the most that is lost where it is cut off
 ATTEMPTS = 3  # requests of one download; each goes on where the one before was cut off

@@ -1,14 +1,13 @@
-"""Rows of a data file, with errors that name file, row and field; keys derived from their texts."""
+"""Rows of a data file, with errors that name file, row and field."""
 
-import hashlib
 import io
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from judgekit.data.sources import DataError, Source, find_source
 from judgekit.data.sources.fetching import read_bytes
-from judgekit.data.sources.registry import DataError, Source, find_source
 
 
 class Row:
@@ -124,13 +123,3 @@ def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
         fields = list(document.values.values()) if within == "*" else [document.checked_list(within, dict, within)]
         records = [record for field in fields for record in (field if isinstance(field, list) else [field])]
     return [Row(record, file, number) for number, record in enumerate(records)]
-
-
-def text_key(text: str) -> str:
-    """A short key of a text: equal for equal texts, 16 hexadecimal digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def heads(item_id: str) -> bool:
-    """A fair coin that falls the same way for the same item: corpora with the better response first turn by it."""
-    return hashlib.sha256(f"side:{item_id}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0
