@@ -12,7 +12,7 @@ from judgekit.data.benchmarks.outputs import arena_row, published_verdicts
 from judgekit.data.catalogue import load_answer_set_with_report, load_set, set_hashes
 from judgekit.data.corpora import ANSWERS, CORPORA, SYSTEMS, answers, preferred_responses
 from judgekit.data.corpora.alpaca import Entry, alpaca_cross, choose, soft_label
-from judgekit.data.loading import keeps_sides
+from judgekit.data.loading import heads
 from judgekit.data.sources import DataError, find_source
 from judgekit.data.sources.rows import Row
 from judgekit.records import PreferencePair, Turn
@@ -24,7 +24,7 @@ def rows_of(*records, file="authored.json"):
 
 def as_in_file(pair):
     """The pair with the sides of its file."""
-    return pair if keeps_sides(pair.benchmark, pair.item_id) else pair.swapped()
+    return pair if heads(f"{pair.benchmark}:{pair.item_id}") else pair.swapped()
 
 
 # --- one record a file, in its form
@@ -203,7 +203,7 @@ def test_sides_are_balanced_repeatable_and_differ_between_corpora():
     labels = [pair.label for pair in pairs]
     assert 900 < labels.count("A") < 1100 and again == pairs
     assert all((pair.response_a == "x") == (pair.label == "A") for pair in pairs)
-    assert labels != ["A" if keeps_sides("y", pair.item_id) else "B" for pair in pairs]
+    assert labels != ["A" if heads(f"y:{pair.item_id}") else "B" for pair in pairs]
 
 
 def test_probabilities_of_chatbot_arena_are_turned_as_the_pairs_are():

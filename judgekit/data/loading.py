@@ -81,20 +81,15 @@ def pair_of(row: Row, benchmark: str, question: str, response_a: str, response_b
 def turned_pair(row: Row, benchmark: str, *texts: str, **fields: Any) -> PreferencePair:
     """`pair_of`, for sets that list the better response, or the baseline's, on a fixed side: some are swapped.
 
-    No judge can then learn the label from the position; `keeps_sides` says which.
+    No judge can then learn the label from the position; `heads` says which.
     """
     pair = pair_of(row, benchmark, *texts, **fields)
-    return pair if keeps_sides(benchmark, pair.item_id) else pair.swapped()
+    return pair if heads(f"{benchmark}:{pair.item_id}") else pair.swapped()
 
 
-def heads(item_id: str) -> bool:
-    """A fair coin that falls the same way for the same item: corpora with the better response first turn by it."""
-    return hashlib.sha256(f"side:{item_id}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0
-
-
-def keeps_sides(benchmark: str, item_id: str) -> bool:
-    """Whether an item keeps the sides of its file: a fair coin that is a hash of its name."""
-    return heads(f"{benchmark}:{item_id}")
+def heads(name: str) -> bool:
+    """A fair coin that falls the same way for the same name: an item (``set:id``) keeps the sides of its file by it."""
+    return hashlib.sha256(f"side:{name}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0
 
 
 def response_of(row: Row, benchmark: str, question: str, response: str, **fields: Any) -> Response:

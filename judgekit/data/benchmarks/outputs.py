@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from judgekit.data.benchmarks import LLMBAR_SETS, PART_OF, mtbench
-from judgekit.data.loading import keeps_sides
+from judgekit.data.loading import heads
 from judgekit.data.paths import data_mirror
 from judgekit.data.sources import source_hashes, source_names
 from judgekit.data.sources.rows import Row, read_rows
@@ -118,7 +118,7 @@ def arena_row(row: Row, judge: str) -> Iterator[Verdict]:
     """
     chances = row.checked_list("probs", (int, float), "numbers", n=2)
     item_id = str(row.number)
-    sides = chances if keeps_sides("chatbot_arena", item_id) else chances[::-1]
+    sides = chances if heads(f"chatbot_arena:{item_id}") else chances[::-1]
     p_a, p_b = (chance / sum(chances) for chance in sides)
     yield Verdict(item_id, judge, "ab", label_of_gap(p_a - p_b), p_a, p_b, p_tie=0.0)
 
