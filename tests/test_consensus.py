@@ -270,7 +270,7 @@ def test_the_samples_rates_are_those_of_its_votes():
 )
 def test_golden_agreement_on_mtbench(turn, judge, people):
     pairs = load_set("mtbench")
-    votes, repeats = matchup_votes(pairs, turn)
+    votes, repeats = matchup_votes(pair for pair in pairs if turn in (None, len(pair.turns) + 1))
     codes = agreement.verdicts_on(votes, published_verdicts("gpt-4-pair"), pairs, True)
     with_people = NOTEBOOK.judge_with_people(votes, codes, TIE_FREE, **FEW)
     found = (with_people, NOTEBOOK.people_with_people(votes, TIE_FREE, **FEW))

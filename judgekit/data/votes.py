@@ -67,11 +67,6 @@ class Votes:
         columns = positions(annotators, self.annotators, "annotator")
         return replace(self, annotators=annotators, codes=self.codes[:, columns])
 
-    def without(self, *annotators: str) -> "Votes":
-        """The votes of everybody else."""
-        positions(annotators, self.annotators, "annotator")
-        return self.of([name for name in self.annotators if name not in annotators])
-
     def voted(self, at_least: int = 1) -> "Votes":
         """The votes on items that have so many, and of annotators who voted on any of them."""
         kept = self.at(self.given.sum(1) >= at_least)
@@ -213,17 +208,16 @@ def matchup_of(pair: PreferencePair) -> tuple[str, bool]:
     return f"{pair.cluster}:{first}:{second}:{len(pair.turns) + 1}", pair.model_a > pair.model_b
 
 
-def matchup_votes(pairs: Iterable[PreferencePair], turn: int | None = None) -> tuple[Votes, Repeats]:
+def matchup_votes(pairs: Iterable[PreferencePair]) -> tuple[Votes, Repeats]:
     """The votes on pairs by `matchup_of`, and repeats as of `votes_from_long`; ``judge#2`` is that judge again.
 
     Only for sets in which two models meet once per question and turn (MT-bench): elsewhere use `votes_of_pairs`.
     """
     rows = []
     for pair in pairs:
-        if turn in (None, len(pair.turns) + 1):
-            key, turned = matchup_of(pair)
-            votes = pair.swapped().votes if turned else pair.votes
-            rows += [(key, who.split("#")[0], label, pair.cluster) for who, label in votes.items()]
+        key, turned = matchup_of(pair)
+        votes = pair.swapped().votes if turned else pair.votes
+        rows += [(key, who.split("#")[0], label, pair.cluster) for who, label in votes.items()]
     return votes_from_long(rows)
 
 

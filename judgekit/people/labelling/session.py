@@ -52,8 +52,8 @@ def agreement_with_others(votes: Votes, annotator: str) -> Number | None:
     resampled; None where the items shared with others have fewer than `LEAST_PROMPTS` prompts."""
     if annotator not in votes.annotators:
         return None
-    own = votes.codes[:, [votes.annotators.index(annotator)]]
-    others = votes.without(annotator).codes
+    column = votes.annotators.index(annotator)
+    own, others = votes.codes[:, [column]], np.delete(votes.codes, column, axis=1)
     compared = (others >= 0) & (own >= 0)
     equal = compared & (others == own)
     sums = cluster_sums(np.column_stack([equal.sum(1), compared.sum(1)]), votes.clusters)
