@@ -25,7 +25,6 @@ TITLES = {
     "summeval": "SummEval",
     "kilogram": "KiloGram",  # labels are free words
 }
-TASKS = tuple(TITLES)
 ORDERED = ("10k_prompts", "cebab_stars", "lesion", "summeval")  # labels are whole numbers; near ones are nearly right
 REVIEWS = ("cebab_aspects", "cebab_stars")  # an item's name ends its review's with six digits for the edited text
 
@@ -36,23 +35,22 @@ Labels = dict[str, dict[str, str]]  # annotator to item to label
 class Task:
     """One task; clusters of its votes are what an item was taken from: the text, picture, document or question."""
 
-    name: str
     votes: Votes  # of the people
     judges: Labels  # of language models, on the same items and classes
     scale: npt.NDArray[np.float64] | None  # (n_classes,): the number that each class is, where labels are ordered
 
 
 def load_task(name: str) -> Task:
-    """People's votes on one of `TASKS`, and language models' labels; KeyError if there is no such task."""
-    if name not in TASKS:
-        raise KeyError(f"no annotation task {name!r}; there are {', '.join(TASKS)}")
+    """People's votes on one of `TITLES`, and language models' labels; KeyError if there is no such task."""
+    if name not in TITLES:
+        raise KeyError(f"no annotation task {name!r}; there are {', '.join(TITLES)}")
     people, models = (_labels_of(file) for file in _files_of(name))
     used = {label for by_item in (*people.values(), *models.values()) for label in by_item.values()}
     classes = sorted(used, key=int if name in ORDERED else str)
     given = ((item, who, label) for who, by_item in people.items() for item, label in by_item.items())
     votes, _ = votes_from_long(((*vote, _cluster_of(name, vote[0])) for vote in given), classes)
     scale = np.array([float(label) for label in classes]) if name in ORDERED else None
-    return Task(name, votes, models, scale)
+    return Task(votes, models, scale)
 
 
 def _cluster_of(name: str, item: str) -> str:
