@@ -14,7 +14,7 @@ from notebook_functions import functions_of
 
 from judgekit.data.benchmarks import BENCHMARKS
 from judgekit.data.benchmarks.outputs import PUBLISHED
-from judgekit.data.benchmarks.published import counterpart_of, published_scores
+from judgekit.data.benchmarks.published import published_scores
 from judgekit.data.paths import project_root
 from judgekit.judges.names import display_name, slug
 from judgekit.scoring import protocols_for
@@ -42,9 +42,9 @@ def test_figure_4_averages_come_out_again():
 
 
 def test_a_figure_finds_its_counterpart():
-    found = {s.set: counterpart_of(s) for s in published_scores("figure6") if s.judge == "gpt_4_0613"}
-    assert {entry.ours for entry in found.values()} == {"gpt_4_vanilla_norules"}
-    assert all(counterpart_of(score) is None for score in published_scores("figure4") if score.judge == "judgelm_7b")
+    assert {s.ours for s in published_scores("figure6") if s.judge == "gpt_4_0613"} == {"gpt_4_vanilla_norules"}
+    assert {s.ours for s in published_scores("figure4") if s.judge == "judgelm_7b"} == {None}
+    assert all((score.ours is None) == (score.why is None) for score in published_scores())
 
 
 @pytest.mark.parametrize(

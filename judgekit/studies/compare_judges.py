@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgekit.data.benchmarks.published import counterpart_of, published_scores
+from judgekit.data.benchmarks.published import published_scores
 from judgekit.scoring import N_BOOT, Contest
 from judgekit.scoring.comparison import contest_scores
 from judgekit.scoring.tables import metric_title
@@ -27,10 +27,9 @@ def published_beside(
     """
     rows = []
     for figure in (figure for name in tables or (None,) for figure in published_scores(name)):
-        counterpart = counterpart_of(figure)
-        ours = counterpart.ours if counterpart else ""
+        ours = figure.ours
         contest = contests.get(f"{figure.set}/{ours}") or contests.get(figure.set)
-        if counterpart is None or contest is None or ours not in contest.verdicts:
+        if ours is None or contest is None or ours not in contest.verdicts:
             continue
         metric = "accuracy" if figure.metric.startswith("agreement_with") else figure.metric
         alone = replace(contest, verdicts={ours: contest.verdicts[ours]})
@@ -42,7 +41,7 @@ def published_beside(
         points = None if same is None else Number(round(100 * (same.value - figure.value), 2) + 0.0, spec="+.2f")
         printed = Number(figure.value, spec=f".{figure.decimals}%")
         row = (figure.table, figure.judge, ours, figure.set, figure.metric, printed, figure.protocol)
-        rows.append((*row, numbers["primary"], same, points, counterpart.why, figure.source))
+        rows.append((*row, numbers["primary"], same, points, figure.why, figure.source))
     return pd.DataFrame(rows, columns=BESIDE)
 
 
@@ -86,8 +85,7 @@ def figure_table(
             head = titles.get(name, name) + (f" {metric_title(metric)}" if several else "")
             row[head, "published"] = figure and f"{figure.printed} {tag(figure.protocol)}"
             if figure is not None:
-                counterpart = counterpart_of(figure)
-                ours, part = counterpart.ours if counterpart else "", (recomputed_on or {}).get(name, name)
+                ours, part = figure.ours or "", (recomputed_on or {}).get(name, name)
             row[head, "recomputed"] = cell(name, part, ours, metric)
         rows.append(row)
     rows = [row for row in rows if sum(cell is not None for cell in row.values()) > 1]

@@ -27,21 +27,13 @@ class PublishedScore(NamedTuple):
     protocol: str  # how verdicts became this score, as far as the source and its code tell
     scored_as: str | None  # the same protocol in `judgekit.scoring` ("primary": the set's own); None if there is none
     source: str  # paper or repository, and the table
+    ours: str | None  # slug of the judge whose stored verdicts it can be recomputed from; None if there are none
+    why: str | None  # what differs between the two, in a sentence
 
     @property
     def decimals(self) -> int:
         """Digits after the point, as printed."""
         return len(self.printed.partition(".")[2])
-
-
-class Counterpart(NamedTuple):
-    """Which stored verdicts a published row can be recomputed from."""
-
-    table: str
-    judge: str
-    set: str  # ``llmbar`` stands for all of its subsets
-    ours: str  # slug of the judge whose verdicts are stored
-    why: str  # what differs, in a sentence
 
 
 @lru_cache(maxsize=1)
@@ -64,22 +56,19 @@ def published_scores(table: str | None = None) -> list[PublishedScore]:
 
 def _scores_of(entry: dict[str, Any]) -> Iterator[PublishedScore]:
     words, titles, scored_as = (_document()[key] for key in ("protocols", "judges", "scored_as"))
+    counterparts = [one for one in _document()["counterparts"] if one["table"] == entry["name"]]
+    stored = {(one["judge"], one["set"]): (one["ours"], one["why"]) for one in counterparts}
     for judge, printed in entry["rows"].items():
         exceptions = entry.get("exceptions", {}).get(judge, {})
         for column, protocol, text in zip(entry["columns"], entry["protocols"], printed, strict=True):
             if text is not None:
                 name, _, metric = column.partition(".")
                 rule = exceptions.get(column, protocol)
-                known = (words[rule], scored_as.get(rule), entry["source"])
+                family = "llmbar" if name.startswith("llmbar") else name  # which stands for all of its subsets
+                ours, why = stored.get((judge, family), (None, None))
+                known = (words[rule], scored_as.get(rule), entry["source"], ours, why)
                 value = round(float(text) / 100, 6)
                 yield PublishedScore(entry["name"], judge, titles[judge], name, metric, value, text, *known)
-
-
-def counterpart_of(score: PublishedScore) -> Counterpart | None:
-    """The `Counterpart` of a published figure, or None where no verdicts are stored."""
-    wanted = (score.table, score.judge, "llmbar" if score.set.startswith("llmbar") else score.set)
-    known = (Counterpart(**entry) for entry in _document()["counterparts"])
-    return next((entry for entry in known if entry[:3] == wanted), None)
 
 
 def owner_statistics(model: str) -> dict[str, dict[str, float]]:
