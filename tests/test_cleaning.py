@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from notebook_functions import functions_of
 
 from judgekit.data.catalogue import load_set, questions_of_tests
-from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise, split_by_prompt
+from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise
 from judgekit.data.cleaning.texts import language_of
 from judgekit.records import PreferencePair, Response, Turn
 
@@ -236,15 +236,17 @@ def test_nothing_is_lost(pairs):
 def test_no_prompt_stands_in_both_parts():
     """Not as a pair and as a single response either, nor as an earlier turn."""
     pairs = [pair(f"{q}-{n}", question=f"Question {q}?" + "!" * n) for q in range(300) for n in range(3)]
-    train, validation = split_by_prompt(pairs, 0.2, seed=3)
+    split_by_prompt = functions_of("10_clean_preferences", validation_share=0.2, seed=3).split_by_prompt
+    train, validation = split_by_prompt(pairs)
     assert sorted(ids(train) + ids(validation)) == sorted(ids(pairs))
     assert not {normalise(p.question) for p in train} & {normalise(p.question) for p in validation}
     assert len(validation) / len(pairs) == pytest.approx(0.2, abs=0.07)
-    assert split_by_prompt(pairs[::-1], 0.2, seed=3)[1] == validation[::-1]
-    assert split_by_prompt(pairs, 0.2, seed=4)[1] != validation
+    assert split_by_prompt(pairs[::-1])[1] == validation[::-1]
+    other_seed = functions_of("10_clean_preferences", validation_share=0.2, seed=4)
+    assert other_seed.split_by_prompt(pairs)[1] != validation
     others = [response(p.item_id, p.question) for p in pairs]
     others += [pair(f"later {p.item_id}", "And then?", turns=(Turn(p.question, "a", "b"),)) for p in pairs]
-    told = split_by_prompt(others, 0.2, seed=3)[1]
+    told = split_by_prompt(others)[1]
     assert ids(told) == [*ids(validation), *(f"later {name}" for name in ids(validation))]
 
 

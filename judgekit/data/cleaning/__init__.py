@@ -1,4 +1,4 @@
-"""Filters for training data, pairs or single responses: what is kept, what is dropped and why; the split by prompt."""
+"""Filters for training data, pairs or single responses: what is kept, what is dropped and why."""
 
 import hashlib
 from collections import defaultdict
@@ -172,20 +172,3 @@ def _drop_near_repeats(items: Sequence[Item]) -> Sifted:
         return None if earlier is item else ("near repeat", f"{earlier.benchmark}/{earlier.item_id}")
 
     return _sift(repeats, items)
-
-
-# --- training and validation
-
-
-def split_by_prompt(items: Sequence[Item], validation_share: float, seed: int) -> tuple[list[Item], list[Item]]:
-    """Training and validation items, split by prompt: no question stands in both.
-
-    The first question of an item alone decides, so pairs and single responses to it stand on the same side.
-    ``validation_share``: expected share of prompts in validation, in [0, 1].
-    """
-    parts: tuple[list[Item], list[Item]] = ([], [])
-    for item in items:
-        text = f"{seed}:{normalise(item.turns[0].question if item.turns else item.question)}"
-        drawn = int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8
-        parts[drawn < validation_share].append(item)
-    return parts
