@@ -28,11 +28,8 @@ def read_bytes(name: str | Source) -> bytes:
     if not source.name.endswith(".gz"):
         return content
     limit = unpacked_limit(len(content))
-    try:
-        with gzip.open(io.BytesIO(content)) as stream:
-            content = stream.read(limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise _damaged(source, error) from error
+    with gzip.open(io.BytesIO(content)) as stream:  # which is whole: its SHA-256 is the pinned one
+        content = stream.read(limit + 1)
     if len(content) > limit:
         raise DataError(f"{source.name}: unpacks to more than {limit >> 20} MiB")
     return content
@@ -139,7 +136,8 @@ def _verified_content(source: Source, path: Path) -> bytes:
         with gzip.open(path) if packed else open(path, "rb") as stream:
             content = stream.read(source.bytes + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise _damaged(source, error) from error
+        damage = f"its .gz is damaged or cut short ({error})"
+        raise DataError(f"{source.name}: {damage}; {_remedy(source)}") from error
     except OSError as error:
         raise DataError(f"{source.name}: {path} cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != source.sha256:
@@ -149,10 +147,6 @@ def _verified_content(source: Source, path: Path) -> bytes:
             f"SHA-256 differs); {_remedy(source)}"
         )
     return content
-
-
-def _damaged(source: Source, error: Exception) -> DataError:
-    return DataError(f"{source.name}: its .gz is damaged or cut short ({error}); {_remedy(source)}")
 
 
 def _remedy(source: Source) -> str:
