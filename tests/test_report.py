@@ -148,7 +148,7 @@ def tracked(*folders):
 def shown():
     """Kind and name of all that a document, the README or a page of the docs shows."""
     quotes = find_quotes([path for document in latex.DOCUMENTS for path in document_files(document)])
-    found = {(f"{quote.kind}s", quote.name) for quote in quotes}
+    found = {(f"{kind}s", name) for kind, name in quotes}
     text = "\n".join(path.read_text(encoding="utf-8") for path in [*TEX, *DOCS])
     return found | set(re.findall(r"outputs/(?:laptop|\\run)/(tables|figures)/([a-z0-9_]+)", text))
 

@@ -3,7 +3,6 @@ r"""What is read of a run's results: every ``\result{key}`` of a document, and w
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from judgekit.data import paths
 
@@ -14,13 +13,6 @@ READ_BY_NOTEBOOKS = re.compile(  # 34, 35 and 71, and the README's tables
     r"scores\.\w+\.\w+\.(accuracy|agreement|macro_f1)|mixture\.(seeds|.*\.mean)|ceiling\..*"
     r"|consensus\.\w+\.majority\.hidden_accuracy|(bench|fault|resources|scale|training)\..*"
 )
-
-
-class Quote(NamedTuple):
-    """A number, table or figure (``kind``) that a document quotes."""
-
-    kind: str
-    name: str
 
 
 def document_files(document: str) -> list[Path]:
@@ -41,15 +33,15 @@ def code_of(files: Iterable[Path]) -> str:
     return "\n".join(COMMENT.sub(r"\1", line) for line in lines)
 
 
-def find_quotes(files: Iterable[Path]) -> list[Quote]:
-    """Every number, table and figure that LaTeX files quote, in order."""
+def find_quotes(files: Iterable[Path]) -> list[tuple[str, str]]:
+    """Every ``number``, ``table`` and ``figure`` that LaTeX files quote, in order, with its name."""
     found = [(match[1], " ".join(match[2].split())) for match in QUOTE.finditer(code_of(files))]
-    return [Quote(kind if kind in ("table", "figure") else "number", name) for kind, name in found]
+    return [(kind if kind in ("table", "figure") else "number", name) for kind, name in found]
 
 
 def quoted_keys(files: Iterable[Path]) -> set[str]:
     """The keys of the numbers that LaTeX files quote."""
-    return {quote.name for quote in find_quotes(files) if quote.kind == "number"}
+    return {name for kind, name in find_quotes(files) if kind == "number"}
 
 
 def tex_files() -> list[Path]:
