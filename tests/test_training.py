@@ -246,7 +246,7 @@ def test_constructed_pairs_of_training_are_about_training_questions(made):
     asked = {p.asked for p in made.train if p.benchmark == "truncated"}
     held_out = {made.bank.questions[i] for i in made.parts["validation"]}
     assert asked and not asked & held_out
-    assert {p.cluster_id for p in made.constructed("validation")} <= held_out
+    assert {p.cluster_id for p in made.constructed("validation", ["neighbours", "exchanged"], 0, None)} <= held_out
     assert [p for p in made.train if p.benchmark == "sample_train"] == TRAIN
 
 

@@ -13,7 +13,7 @@ from judgekit.models.encoder import TextEncoder
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import Floats
 from judgekit.training.bank import AnswerBank, make_bank, meant_for, share_of
-from judgekit.training.constructed import KINDS, OFF_TOPIC, constructed_pairs
+from judgekit.training.constructed import KINDS, constructed_pairs
 from judgekit.training.features import FeatureTable, feature_table, sources_with_ties
 
 _CALIBRATION = 0.15  # share of the training questions that the encoder does not see, for the gate
@@ -77,12 +77,7 @@ class Material:
         return sorted(natural, key=lambda pair: share_of(pair.item_id, "natural"))[:limit]
 
     def constructed(
-        self,
-        part: str,
-        kinds: Sequence[str] = tuple(OFF_TOPIC),
-        seed: int | Sequence[int] = 0,
-        limit: int | None = None,
-        per_question: int = 1,
+        self, part: str, kinds: Sequence[str], seed: int | Sequence[int], limit: int | None, per_question: int = 1
     ) -> list[PreferencePair]:
         """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source."""
         # Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
