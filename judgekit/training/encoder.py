@@ -31,7 +31,7 @@ from judgekit.models.files import break_seal, quiet, seal
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
-from judgekit.training.files import settle_config, store_half
+from judgekit.training.files import settle_config
 from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gates, joined, reader_of
 from judgekit.training.mixture import Material, source_weights
 
@@ -280,8 +280,7 @@ class RelevanceTrainer:
         self._copy(self.best["state"])
         break_seal(self.folder)
         if self.recipe.r > 0:
-            self.encoder.model.save_pretrained(self.folder / "adapter")
-            store_half(self.folder / "adapter" / "adapter_model.safetensors")
+            self.encoder.model.half().save_pretrained(self.folder / "adapter")
             settle_config(self.folder / "adapter", self.recipe.base)
         elif self.recipe.r < 0:
             self.encoder.model.save_pretrained(self.folder / "model")

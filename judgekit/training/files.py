@@ -3,17 +3,8 @@
 import json
 from pathlib import Path
 
-from safetensors.torch import load_file, save_file
-
-from judgekit.data.files import replaced, write_json
+from judgekit.data.files import write_json
 from judgekit.models.encoder import PACKAGED_BASES
-
-
-def store_half(path: Path) -> None:
-    """Rewrite a safetensors file in 16-bit floats."""
-    tensors = {name: value.half().contiguous() for name, value in load_file(path).items()}
-    with replaced(path) as temporary:
-        save_file(tensors, temporary, metadata={"format": "pt"})
 
 
 def settle_config(folder: Path, base: str) -> None:
