@@ -15,7 +15,7 @@ from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
 from judgekit.models.encoder import TextEncoder
-from judgekit.models.files import SEAL, check_seal
+from judgekit.models.files import SEAL, check_seal, settle_adapter
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, read_cleaned, run_study
@@ -39,7 +39,6 @@ from judgekit.training.features import (
     sources_with_ties,
     target_of,
 )
-from judgekit.training.files import settle_config
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
 from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
 
@@ -503,15 +502,17 @@ def test_a_finished_study_is_read_back(study, made, monkeypatch):
         run_study(levels, made, [1], folder)
 
 
-def test_equal_adapters_leave_equal_configs(tmp_path):
+def test_equal_adapters_leave_equal_configs(tmp_path, finished):
     written = []
     for modules in (["query", "dense", "key"], ["key", "query", "dense"]):
         path = tmp_path / "adapter_config.json"
         path.write_text(json.dumps({"target_modules": modules, "r": 8, "base_model_name_or_path": "/tmp/x"}))
-        settle_config(tmp_path, "minilm")
+        settle_adapter(tmp_path, "some/encoder")
         written.append(path.read_bytes())
     assert written[0] == written[1] and json.loads(written[0])["target_modules"] == ["dense", "key", "query"]
-    assert json.loads(written[0])["base_model_name_or_path"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert json.loads(written[0])["base_model_name_or_path"] == "some/encoder"
+    trained = json.loads((finished[0] / "adapter" / "adapter_config.json").read_text(encoding="utf-8"))
+    assert trained["base_model_name_or_path"] == "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def test_what_cleaning_kept_is_read_with_its_answers():

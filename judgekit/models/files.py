@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 from safetensors import SafetensorError, safe_open
 
-from judgekit.data.files import replaced, sha256_of
+from judgekit.data.files import replaced, sha256_of, write_json
 from judgekit.data.paths import PRETRAINED
 from judgekit.models import Unavailable
 from judgekit.models.registry import ORIGIN, folder_of
@@ -187,6 +187,20 @@ def check_seal(folder: str | Path, digests: dict[str, str] | None = None) -> Non
             raise Unavailable(f"{Path(folder) / name}: is missing, and {SEAL} names it")
         if actual != value:
             raise Unavailable(f"{Path(folder) / name}: not the file that {SEAL} was written for: damaged or replaced")
+
+
+def settle_adapter(folder: Path, base: str) -> None:
+    """Write the config of an adapter so that equal trainings leave equal files: PEFT keeps module names in a set.
+
+    The public name of its ``base`` takes the place of the machine's path; PEFT's empty card goes, too.
+    """
+    path = folder / _ADAPTER
+    config = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(config.get("target_modules"), list):
+        config["target_modules"] = sorted(config["target_modules"])
+    config["base_model_name_or_path"] = base
+    (folder / "README.md").unlink(missing_ok=True)
+    write_json(path, dict(sorted(config.items())))
 
 
 # ---------------------------------------------------------------- loading

@@ -21,11 +21,10 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 from judgekit.data.files import write_json
 from judgekit.data.provenance import git_state, versions
 from judgekit.models.encoder import native_bf16
-from judgekit.models.files import break_seal, load_network, seal
+from judgekit.models.files import break_seal, load_network, seal, settle_adapter
 from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, in_steps, mixed, mixture_of, token_rows
-from judgekit.training.files import settle_config
 from judgekit.training.mixture import check_disjoint
 
 _MERGED = "merged"
@@ -200,7 +199,7 @@ def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, re
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
     if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
         location = base_location(recipe.base)
-        settle_config(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
+        settle_adapter(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
     if recipe.merge:
         _merged(trainer.accelerator.unwrap_model(trainer.model)).save_pretrained(folder / _MERGED)
         tokenizer.save_pretrained(folder / _MERGED)

@@ -26,12 +26,11 @@ from judgekit.data.files import replaced, write_json
 from judgekit.data.progress import progress_bar
 from judgekit.data.provenance import git_state
 from judgekit.judges.encoder import FORMAT, OTHERS, PARAPHRASE, WEIGHTS
-from judgekit.models.encoder import TextEncoder, computing_in_bf16
-from judgekit.models.files import break_seal, quiet, seal
+from judgekit.models.encoder import PACKAGED_BASES, TextEncoder, computing_in_bf16
+from judgekit.models.files import break_seal, quiet, seal, settle_adapter
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
-from judgekit.training.files import settle_config
 from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gates, joined, reader_of
 from judgekit.training.mixture import Material, source_weights
 
@@ -281,7 +280,8 @@ class RelevanceTrainer:
         break_seal(self.folder)
         if self.recipe.r > 0:
             self.encoder.model.half().save_pretrained(self.folder / "adapter")
-            settle_config(self.folder / "adapter", self.recipe.base)
+            _, base = PACKAGED_BASES.get(self.recipe.base, ("", self.recipe.base))
+            settle_adapter(self.folder / "adapter", base)
         elif self.recipe.r < 0:
             self.encoder.model.save_pretrained(self.folder / "model")
             self.encoder.tokenizer.save_pretrained(self.folder / "model")
