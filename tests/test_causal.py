@@ -11,6 +11,7 @@ import torch
 import transformers
 import yaml
 from judged_file import write_pairs
+from papermill import inspect_notebook
 from peft import get_peft_model
 from safetensors.torch import load_file
 from tiny_causal import CHATML, SHAPE, save_tiny, tiny_tokenizer
@@ -25,7 +26,7 @@ from judgekit.judges import load_judge, request_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair
-from judgekit.report.workflow import known_parameters, notebook_path
+from judgekit.report.workflow import notebook_path
 from judgekit.training.causal import _make_trainer, adapter_config, load_base, train_judge
 from judgekit.training.causal_data import (
     IGNORED,
@@ -370,7 +371,7 @@ def test_parameters_for_a_gpu_are_recipes_that_fit_as_they_say(size):
     path = project_root() / "params" / "gpu" / f"21_train_causal_judge-qwen3_{size}.yaml"
     text = path.read_text(encoding="utf-8")
     values = yaml.safe_load(text)
-    assert set(values) <= known_parameters(notebook_path("21_train_causal_judge"))
+    assert set(values) <= set(inspect_notebook(notebook_path("21_train_causal_judge")))
     assert values["variant"] == f"qwen3_{size}" and values["run"] == "gpu"
     assert set(values["stages"]) == {"sft", "dpo", "reward"}
     names = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings")

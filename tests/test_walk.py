@@ -8,12 +8,12 @@ import sys
 
 import pytest
 import yaml
+from papermill import inspect_notebook
 from tiny_causal import save_tiny
 
 from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import UnknownJudge, declared_judges, judges_of_run, load_judge
-from judgekit.report.workflow import known_parameters
 
 ROOT = project_root()
 SET, VOTED, OWN = "sample_adversarial", "sample_natural", "file:own.jsonl"
@@ -114,7 +114,7 @@ def walk(folder, run, kind, notebooks, pairs=ROWS):
     settings = {"mode": "one_pass", "dtype": "float32"}
     files = {"judges": {"tiny": {"name": f"hf/{model}#letter", "settings": settings}}}
     for name, given in (NOTEBOOKS if notebooks is not ALONE else ALONE).items():
-        few = {"n_boot"} & known_parameters(ROOT / "notebooks" / f"{name}.ipynb")
+        few = {"n_boot"} & set(inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb"))
         files[name] = {"run": run} | given | dict.fromkeys(few, 50)
     for name, given in files.items():
         (params / f"{name}.yaml").write_text(yaml.safe_dump(given))

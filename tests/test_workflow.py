@@ -14,6 +14,7 @@ import nbformat
 import pytest
 import yaml
 from notebook_functions import code_of
+from papermill import inspect_notebook
 
 from judgekit.data import paths
 from judgekit.report import workflow
@@ -69,7 +70,7 @@ def test_a_parameter_file_holds_only_what_differs():
     for run, name in CHAIN:
         (text,) = [text for text, tags in code_of(workflow.notebook_path(name)) if "parameters" in tags]
         tree = ast.parse(text)
-        assert {node.targets[0].id for node in tree.body} == workflow.known_parameters(workflow.notebook_path(name))
+        assert {node.targets[0].id for node in tree.body} == set(inspect_notebook(workflow.notebook_path(name)))
         defaults = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body}
         same = [key for key, value in read_parameters(run, name).items() if key != "run" and defaults[key] == value]
         assert not same, f"params/{run}/{name}.yaml repeats the default of {same}"

@@ -92,21 +92,16 @@ def resources_of(run: str) -> dict[str, dict[str, int | str]]:
     return wanted
 
 
-def known_parameters(path: Path) -> set[str]:
-    """Names that the cell tagged ``parameters`` of a notebook assigns."""
-    import papermill
-
-    return set(papermill.inspect_notebook(path))
-
-
 def read_parameters(run: str, name: str) -> dict[str, Any]:
     """A job's parameters in a run; WorkflowError for an unknown name, of which papermill itself only warns."""
+    import papermill
+
     path, where = _parameter_folder(run) / f"{name}.yaml", f"params/{run}/{name}.yaml"
     if not path.is_file() and not (run == SAMPLE and name in notebook_list()):
         raise WorkflowError(f"{where} does not exist; the runs are {', '.join(runs())}")
     given = _yaml_mapping(path) if path.is_file() else {"run": run}
-    known = known_parameters(notebook_path(name))
-    if unknown := sorted(set(given) - known):
+    known = papermill.inspect_notebook(notebook_path(name))
+    if unknown := sorted(set(given) - set(known)):
         raise WorkflowError(f"{where}: the notebook has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}")
     if given.get("run") != run:
         raise WorkflowError(f"{where}: run is {given.get('run')!r}, but the folder says {run!r}")
