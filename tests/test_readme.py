@@ -9,9 +9,9 @@ import yaml
 from doc_page import run_python
 
 from judgekit.data.paths import PRETRAINED, project_root
-from judgekit.report import load_provenance, load_results, readme
+from judgekit.report import load_results, readme
 from judgekit.report.readme import BLOCKS, MARKED, block, documents, filled
-from judgekit.report.results import ResultsError
+from judgekit.report.results import ResultsError, load_provenance
 from judgekit.report.workflow import notebook_list
 
 ROOT = project_root()

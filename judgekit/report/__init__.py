@@ -5,7 +5,6 @@ The text of a number is formatted once, beside its value; the report quotes it b
 
 from judgekit.report.results import (
     load_data,
-    load_provenance,
     load_results,
     save_data,
     save_figure,
@@ -19,7 +18,6 @@ __all__ = [
     "Number",
     "Stacked",
     "load_data",
-    "load_provenance",
     "load_results",
     "save_data",
     "save_figure",
