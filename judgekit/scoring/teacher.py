@@ -1,6 +1,5 @@
 """Training data for probes: a model's responses are collected, and a teacher rates them; every reply is kept."""
 
-import hashlib
 import json
 import random
 import re
@@ -64,7 +63,7 @@ def replies_to(
 
 def _key(messages: Messages) -> str:
     """SHA-256 of all that is said; ASCII, so that a lone surrogate can be hashed too."""
-    return hashlib.sha256(json.dumps([[m["role"], m["content"]] for m in messages]).encode()).hexdigest()
+    return fingerprint_of(*([m["role"], m["content"]] for m in messages))
 
 
 # ---------------------------------------------------------------- responses

@@ -23,7 +23,7 @@ from judgekit.data.provenance import git_state, versions
 from judgekit.models.encoder import native_bf16
 from judgekit.models.files import break_seal, load_network, seal, settle_adapter
 from judgekit.models.registry import folder_of, language_models
-from judgekit.records import PreferencePair
+from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, in_steps, mixed, mixture_of, token_rows
 from judgekit.training.mixture import check_disjoint
 
@@ -63,7 +63,7 @@ def train_judge(
     before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
     base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
     trained = recipe.as_dict() | {"base": base}  # a folder is known by what was trained there, wherever it lies
-    key = hashlib.sha256(json.dumps([trained, data], sort_keys=True).encode()).hexdigest()
+    key = fingerprint_of(trained, data)
     finished = folder / "training.json"
     if finished.is_file() and (done := json.loads(finished.read_text(encoding="utf-8"))).get("key") == key:
         return done
