@@ -193,9 +193,9 @@ def forced_verdict(verdict: Verdict) -> str | None:
     return "A" if verdict.order == "ab" else "B"
 
 
-def read_verdict(verdict: Verdict | None, protocol: Protocol) -> str | None:
+def read_verdict(verdict: Verdict, protocol: Protocol) -> str | None:
     """The label a verdict counts as under a protocol, or None for "wrong whatever the reference"."""
-    if verdict is None or verdict.status != "ok":
+    if verdict.status != "ok":
         return "tie" if protocol.unparsed == "tie" else None
     return forced_verdict(verdict) if protocol.forced else verdict.verdict
 
