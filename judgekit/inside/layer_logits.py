@@ -186,9 +186,7 @@ class LayerReader:
         self.name, self.batch_tokens = name, batch_tokens
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer)
-        ends = end_tokens(files, config, tokenizer)
-        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0]
-        self.engine = CausalModel(load_model(files, getattr(torch, dtype), device), ends, pad)
+        self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype, device)
         self.room = positions_of(config)
 
     def plan(self, scores: Sequence[int], reply: str = "{score}") -> Plan:

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps
 from judgekit.models import Unavailable
-from judgekit.models.causal import CausalModel, families, fitting_batches, load_model, memory_estimate
+from judgekit.models.causal import families, fitting_batches, load_model, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
@@ -157,9 +157,7 @@ class HFJudge(AskedJudge):
     def load(self) -> None:
         """Read the weights, if that has not been done."""
         if self.engine is None:
-            pad = self.tokens.tokenizer.pad_token_id
-            model = load_model(self.files, getattr(torch, self.dtype), self.device)
-            self.engine = CausalModel(model, self.ends, pad if pad is not None else (self.ends or [0])[0])
+            self.engine = load_model(self.files, self.tokens.tokenizer, self.ends, self.dtype, self.device)
 
     # ------------------------------------------------------------ questions
 

@@ -25,12 +25,6 @@ _SHORT_START = 8  # a start is read again where a prompt is this many times as l
 Sequences = Sequence[Sequence[int]]
 
 
-def load_model(files: ModelFiles, dtype: torch.dtype, device: str) -> Any:
-    """A causal model with its adapter merged into it, ready for inference."""
-    model = load_network(AutoModelForCausalLM, files.base, files.revision, files.adapter, dtype=dtype)
-    return model.to(device).eval()
-
-
 class CausalModel:
     """A causal language model that completes and weighs; ``eos``: ids that end a reply, ``pad``: one for padding."""
 
@@ -137,6 +131,14 @@ class CausalModel:
             else:
                 ids, seen, _ = self.rows([[*sequences[row], *branch] for row in part.tolist() for branch in padded])
                 yield part, self.forward(ids, seen, longest, use_cache=False, **more)
+
+
+def load_model(files: ModelFiles, tokenizer: Any, ends: Sequence[int], dtype: str, device: str) -> CausalModel:
+    """A causal model with its adapter merged into it, ready for inference; ``ends``: ids that end a reply."""
+    kind = AutoModelForCausalLM
+    model = load_network(kind, files.base, files.revision, files.adapter, dtype=getattr(torch, dtype))
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0]
+    return CausalModel(model.to(device).eval(), ends, pad)
 
 
 def families(prompts: Sequence[Any]) -> list[list[int]]:
