@@ -54,7 +54,7 @@ class LayeredJudge(HFJudge):
         self.strategy = score_prompt("direct", rubric)
         device, dtype, budget = computing(settings)
         self.reader = LayerReader(model, device, dtype, budget)
-        self.tokens = self.reader.tokens
+        self.tokens, self.engine = self.reader.tokens, self.reader.engine  # `load` finds its weights read
         self.labels = SIDES if settings.policy == "strict" else (*SIDES, "tie")
         self.candidates = self.reader.plan(scores, self.strategy.said["score"])
         self.plan, self.limit = self.candidates, self.reader.room_for(self.candidates)
@@ -81,9 +81,6 @@ class LayeredJudge(HFJudge):
 
     def notes(self) -> list[str]:
         return [] if self.tokens.templated else [f"{self.name} {NO_TEMPLATE}"]
-
-    def load(self) -> None:
-        """Nothing: the weights were read to know the judge's layers."""
 
     def question(self, messages: Messages, call: str) -> Any:
         """The messages, which the reader turns into tokens."""
