@@ -12,7 +12,7 @@ from notebook_functions import functions_of
 
 from judgekit.people import ppi, ranking
 from judgekit.people.ranking import model_pairs, win_rates
-from judgekit.stats import outcome_probabilities
+from judgekit.stats import kendall, outcome_probabilities
 
 ENOUGH, SIMULATIONS = 930, 1000
 RANK_SETS = functions_of("63_rank_models").rank_sets
@@ -126,7 +126,7 @@ def test_rank_sets_hold_all_ranks_at_once():
 
 def test_agreement_of_rankings_holds_the_truth():
     people, judge = population()
-    truth = float(ranking.rank_correlation(true_strengths(), ranking.fit(judge.mean(0))[:-1]))
+    truth = float(kendall(true_strengths(), ranking.fit(judge.mean(0))[:-1]))
     people, judge, _ = tables(60, 20)
     found = [ranking.ranking_agreement(people[k], judge[k], 300, k) for k in range(SIMULATIONS)]
     assert sum(low <= truth + 1e-9 and truth - 1e-9 <= high for _, low, high in found) >= ENOUGH

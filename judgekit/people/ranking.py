@@ -14,7 +14,7 @@ import numpy as np
 from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.items import TURNED, stated_probabilities
-from judgekit.stats import LEVEL, Array, Floats, interval_of, outcome_probabilities, resampled_together, t_quantile
+from judgekit.stats import LEVEL, Array, Floats, interval_of, kendall, outcome_probabilities, resampled_sums, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
@@ -239,24 +239,12 @@ def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
     return np.maximum(together / np.maximum(spread * (1 + n / others), 1e-12), 0)
 
 
-def rank_correlation(one: Array, other: Array) -> Floats:
-    """Kendall's tau of two lists of strengths without ties, over leading axes.
-
-    >>> float(rank_correlation(np.array([3, 2, 1]), np.array([3, 1, 2])).round(3))
-    0.333
-    """
-    one, other = np.asarray(one, float), np.asarray(other, float)
-    first, second = np.triu_indices(one.shape[-1], 1)
-    agree = np.sign(one[..., first] - one[..., second]) * np.sign(other[..., first] - other[..., second])
-    return agree.mean(-1)
-
-
 def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
     """Kendall's tau of the strengths by people and by a judge on the same questions: value, low, high; questions are
     resampled for both at once, strengths by one step."""
-    fits = [fit(np.mean(counts, 0)) for counts in (people, judge)]
-    moves = {str(k): _without_each(np.asarray(c, float), fits[k]) for k, c in enumerate((people, judge))}
-    drawn = resampled_together(moves, n_boot, seed)
-    moved = [fits[k][:-1] - (drawn[str(k)] - moves[str(k)].sum(0))[:, :-1] for k in range(2)]
-    value = float(rank_correlation(fits[0][:-1], fits[1][:-1]))
-    return value, *interval_of(value, rank_correlation(*moved), len(moves["0"]), signed=True)
+    fits = np.stack([fit(np.mean(counts, 0)) for counts in (people, judge)])
+    both = zip((people, judge), fits, strict=True)
+    moves = np.stack([_without_each(np.asarray(counts, float), fitted) for counts, fitted in both], 1)
+    moved = fits - (resampled_sums(moves, n_boot, seed) - moves.sum(0))
+    value = float(kendall(*fits[:, :-1]))
+    return value, *interval_of(value, kendall(moved[:, 0, :-1], moved[:, 1, :-1]), len(moves), signed=True)
