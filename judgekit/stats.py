@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtr, ndtri, softmax, stdtrit  # scipy.stats takes half a second to import
+from scipy.special import expit, logit, ndtr, ndtri, softmax, stdtr, stdtrit  # scipy.stats is slow to import
 
 Array: TypeAlias = Any  # whatever NumPy reads as an array
 Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Any]
+Ends: TypeAlias = tuple[float, float, float]  # value, low, high
 
 LEVEL = 0.95
 POWER = 0.8
@@ -158,7 +159,7 @@ def cluster_bootstrap(
     seed: int = 0,
     drawn: Floats | None = None,
     signed: bool = False,
-) -> tuple[float, float, float]:
+) -> Ends:
     """Value, low, high: `interval` of sums by cluster, shape (n_clusters, ...).
 
     ``drawn``: the sums as resampled before (`resampled_sums`), where one draw serves several statistics.
@@ -176,7 +177,7 @@ def cluster_bootstrap(
 
 def weighted_bootstrap(
     statistic: Statistic, clusters: Array, n_boot: int = 10_000, seed: int = 0, signed: bool = False
-) -> tuple[float, float, float]:
+) -> Ends:
     """Value, low, high: `interval` of a statistic that no sums determine, such as a rank correlation."""
     names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     rows, statistics = max(1, BLOCK // max(1, len(index))), []
@@ -274,7 +275,43 @@ def odds_interval(value: Any, error: Any, df: Array) -> tuple[Any, Any]:
     return expit(logit(value) - half), expit(logit(value) + half)
 
 
-def mean_of_independent(estimates: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+def mean_interval(values: Array, weights: Array, cluster_index: Array) -> Ends:
+    """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high."""
+    share = np.asarray(weights, float) / np.sum(weights)
+    value = float(np.clip(share @ values, np.min(values), np.max(values)))  # rounding may leave them
+    return influence_interval(value, share * (values - value), cluster_index)
+
+
+def influence_interval(value: float, influence: Floats, cluster_index: Array) -> Ends:
+    """A statistic with its 95 % interval over prompts, from the centred influence of each item on it, (n_items,).
+
+    Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50); infinite ends for one prompt.
+    """
+    parts = np.bincount(cluster_index, influence)
+    if (n := len(parts)) < 2:
+        return value, -np.inf, np.inf
+    half = t_quantile((1 + LEVEL) / 2, n - 1) * float(np.sqrt((parts**2).sum() * n / (n - 1)))
+    return value, value - half, value + half
+
+
+def clustered_mean(values: Array, clusters: Array, floor: float, ceiling: float) -> Ends:
+    """`mean_interval` of values that count alike, prompts given by name, cut at the range of the quantity; Wilson's for
+    a share that no prompt departs from."""
+    values = np.asarray(values, float)
+    names, index = np.unique(np.asarray(clusters), return_inverse=True)
+    value, low, high = mean_interval(values, np.ones(len(values)), index)
+    if low == high and (floor, ceiling) == (0.0, 1.0):
+        return value, *proportion_interval(value, len(names))
+    return value, max(floor, low), min(ceiling, high)
+
+
+def student_p(found: "Number", n_prompts: int) -> float:
+    """Two-sided p-value of no difference, from the Student's interval of a difference (`mean_interval`)."""
+    error = (found.high - found.low) / (2 * t_quantile((1 + LEVEL) / 2, n_prompts - 1))
+    return float(2 * stdtr(n_prompts - 1, -abs(found.value) / error)) if error > 0 else float(found.value == 0)
+
+
+def mean_of_independent(estimates: Sequence[Ends]) -> Ends:
     """Mean of independent estimates (value, low, high), from sets that share no items, with its interval.
 
     The half-widths on either side add in squares, as standard errors of independent means do.

@@ -11,11 +11,10 @@ from judgekit.data.catalogue import load_set
 from judgekit.people.calibration import Cases, cases_of, maps, measures, paired, reliability_table
 from judgekit.people.calibration.maps import LINEAR, MAPS, cross_fitted, fit_map, load_map, nested
 from judgekit.people.calibration.selective import certified, certify, coverages_for, kept_numbers, thresholds_at
-from judgekit.people.clustered import student_p
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.tables import load_judges
-from judgekit.stats import expected_calibration_error, prompt_folds, reliability_bins
+from judgekit.stats import expected_calibration_error, prompt_folds, reliability_bins, student_p
 
 NOTEBOOK = functions_of("61_calibration")
 risk_coverage, risk_coverage_gain = NOTEBOOK.risk_coverage, NOTEBOOK.risk_coverage_gain

@@ -7,8 +7,7 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, Votes
-from judgekit.people.clustered import clustered_mean
-from judgekit.stats import Number, coverage
+from judgekit.stats import Number, clustered_mean, coverage
 from judgekit.studies.replace_annotators import gain_curves
 
 ENOUGH, SIMULATIONS = 274, 300  # of 0.95, three standard errors below

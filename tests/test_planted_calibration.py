@@ -14,9 +14,8 @@ from notebook_functions import functions_of
 from judgekit.people.calibration.maps import confidence_slope
 from judgekit.people.calibration.measures import measures, verdict_cells
 from judgekit.people.calibration.selective import certify, coverages_for, losses_of, thresholds_at
-from judgekit.people.clustered import mean_interval
 from judgekit.people.planted import PlantedJudge, planted_cases
-from judgekit.stats import Number, interval
+from judgekit.stats import Number, interval, mean_interval
 
 NOTEBOOK = functions_of("61_calibration")
 DISAGREEMENT, risk_coverage_gain = NOTEBOOK.disagreement, NOTEBOOK.risk_coverage_gain

@@ -19,8 +19,7 @@ from scipy.special import softmax
 
 from judgekit.data.files import write_json
 from judgekit.people.calibration.measures import FLOOR, Cases, log_losses, number
-from judgekit.people.clustered import influence_interval
-from judgekit.stats import Array, Floats, Number, prompt_folds
+from judgekit.stats import Array, Floats, Number, influence_interval, prompt_folds
 
 SCHEMA = 1
 LINEAR = ("temperature", "davidson")

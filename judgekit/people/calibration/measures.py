@@ -16,11 +16,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from judgekit.data.votes import ClassProbabilities, aligned, matchup_votes, votes_of_pairs
-from judgekit.people.clustered import Ends, mean_interval
 from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring import protocol_of
 from judgekit.scoring.items import stated_probabilities
-from judgekit.stats import LEVEL, Array, Floats, Number, proportion_interval, ratio, t_quantile
+from judgekit.stats import LEVEL, Array, Ends, Floats, Number, mean_interval, proportion_interval, ratio, t_quantile
 
 TARGETS = ("label", "votes", "matchups")
 EQUAL = 1e-9  # probabilities this close share the verdict

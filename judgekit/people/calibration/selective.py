@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from judgekit.people.calibration.measures import Cases, number
-from judgekit.people.clustered import influence_interval, mean_interval
-from judgekit.stats import Array, Floats, Number
+from judgekit.stats import Array, Floats, Number, influence_interval, mean_interval
 
 STARTS = 3  # sequences of tests, evenly begun along the thresholds: the strictest ones keep the fewest items
 SPLITS = 20  # random halves of the prompts
