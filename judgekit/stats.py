@@ -346,14 +346,6 @@ def detectable_difference(sums: Array) -> float:
     return float(ndtri(1 - 0.05 / 2) + ndtri(POWER)) * error
 
 
-def coverage(
-    estimate: Callable[[Any], Any], truth: float, make_table: Callable[[int], Any], simulations: int = 1000
-) -> int:
-    """In how many simulations, numbered from 0, an estimator's interval (``low``, ``high``) holds the truth."""
-    estimates = (estimate(make_table(number)) for number in range(simulations))
-    return sum(bool(one.low <= truth <= one.high) for one in estimates)
-
-
 def prompt_folds(clusters: Array, n_folds: int = 5, seed: int = 0) -> npt.NDArray[np.int64]:
     """The fold of each item, shape (n_items,), in [0, n_folds): prompts are kept whole.
 

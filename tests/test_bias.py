@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from intervals import coverage
 from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
 
@@ -28,7 +29,6 @@ from judgekit.records import PreferencePair, Verdict, named_by_set
 from judgekit.scoring import protocol_of, run_judge, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
-from judgekit.stats import coverage
 
 nan = np.nan
 VERBOSITY = functions_of("41_verbosity_bias")

@@ -4,10 +4,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from intervals import coverage
 from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, Votes
-from judgekit.stats import Number, clustered_mean, coverage
+from judgekit.stats import Number, clustered_mean
 from judgekit.studies.replace_annotators import gain_curves
 
 ENOUGH, SIMULATIONS = 274, 300  # of 0.95, three standard errors below

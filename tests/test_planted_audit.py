@@ -4,11 +4,11 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from intervals import coverage
 from notebook_functions import functions_of
 from scipy.special import ndtr
 from sklearn import config_context
 
-from judgekit.stats import coverage
 from judgekit.studies.label_errors import detection_area
 
 pytestmark = pytest.mark.slow

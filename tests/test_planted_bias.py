@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from intervals import coverage
 from notebook_functions import functions_of
 
 from judgekit.bias.kinds import heterogeneity, mean_of_kinds, shrunken_rates
@@ -13,7 +14,7 @@ from judgekit.bias.length import doublings_of, error_gap, length_effects
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
 from judgekit.bias.self_preference import lifts
-from judgekit.stats import coverage, proportion_interval
+from judgekit.stats import proportion_interval
 from judgekit.studies.verbosity_bias import leaderboard
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 300

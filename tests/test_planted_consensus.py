@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from intervals import coverage
 from notebook_functions import functions_of
 
 from judgekit.data.votes import Votes
 from judgekit.people.agreement import annotator_quality, credits_of
 from judgekit.people.consensus import Consensus, class_shares, majority
 from judgekit.people.planted import Panel, planted_votes
-from judgekit.stats import coverage
 
 STUDY = functions_of("60_human_consensus")
 BOTH = ("A", "B")

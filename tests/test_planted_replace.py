@@ -4,10 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from intervals import coverage
 
 from judgekit.data.votes import NO_VOTE, Votes
 from judgekit.people.alt_test import MIN_CLUSTERS, advantage_of, alt_test, hold_duels
-from judgekit.stats import coverage
 
 ENOUGH, SIMULATIONS = 930, 1000
 pytestmark = pytest.mark.slow  # a thousand simulations each
