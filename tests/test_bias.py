@@ -11,10 +11,10 @@ from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
 
 from judgekit.bias.judged import judged_table
-from judgekit.bias.kinds import COLUMNS, cells_of, design_effect, mean_of_kinds, shrunken_rates
+from judgekit.bias.kinds import COLUMNS, cells_of, design_effect, shrunken_rates
 from judgekit.bias.length import Separated, error_gap, length_effects
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
-from judgekit.bias.position import directions, log_odds, position_numbers
+from judgekit.bias.position import log_odds, position_numbers
 from judgekit.bias.self_preference import family_of, lifts
 from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, outputs
 from judgekit.data.benchmarks.outputs import PUBLISHED
@@ -91,7 +91,8 @@ def test_measures_of_rules_are_known_and_agree_with_the_scores():
 def test_directions_are_corrected_together():
     tables = {"first": table_of(*[(1, 0)] * 12), "none": table_of((1, 0), (0, 1)), "never": table_of((1, 1))}
     tables["second"] = table_of(*[(0, 1)] * 12)
-    found = directions(pd.concat(part.assign(set="s", judge=name) for name, part in tables.items()), 400).loc["s"]
+    judged = pd.concat(part.assign(set="s", judge=name) for name, part in tables.items())
+    found = functions_of("40_position_bias").directions(judged, 400, 0).loc["s"]
     assert found["direction"].to_dict() == {"first": "first", "none": "none", "never": "none", "second": "second"}
     assert (found["p_holm"] >= found["p_value"]).all() and found.loc["never", "p_value"] == 1
 
@@ -352,10 +353,10 @@ def test_rates_of_nothing_but_hits_or_misses_are_left_alone(right):
     """Eight kinds at exactly 100 % gave 96.2, and the interval of a mean left out the mean of its own categories."""
     table = rows(*[(c, f"{c}{k}", right, 1) for c in "abcdefgh" for k in range(10)])
     found = shrunken_rates(table)
-    assert found["value"].tolist() == pytest.approx([right] * 8) and mean_of_kinds(table, 100).value == right
+    assert found["value"].tolist() == pytest.approx([right] * 8) and DOMAINS.mean_of_kinds(table, 100, 0).value == right
     assert (found["high"] - found["low"] > 0.01).all()
     uneven = rows(*[(c, f"{c}{k}", float(k < 2), 1) for c, n in (("a", 4), ("b", 10), ("c", 20)) for k in range(n)])
-    assert mean_of_kinds(uneven, 100).value == pytest.approx((1 / 2 + 1 / 5 + 1 / 10) / 3)
+    assert DOMAINS.mean_of_kinds(uneven, 100, 0).value == pytest.approx((1 / 2 + 1 / 5 + 1 / 10) / 3)
 
 
 def test_shrunken_rates_are_those_of_populations_drawn_at_random():

@@ -9,7 +9,7 @@ import pytest
 from intervals import coverage
 from notebook_functions import functions_of
 
-from judgekit.bias.kinds import heterogeneity, mean_of_kinds, shrunken_rates
+from judgekit.bias.kinds import heterogeneity, shrunken_rates
 from judgekit.bias.length import doublings_of, error_gap, length_effects
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
@@ -242,6 +242,7 @@ def test_rows_that_repeat_a_prompt_are_no_further_evidence(equal):
     assert covered("lift", repeated, truth) > 0.9 * len(repeated)
 
 
+MEAN_OF_KINDS = functions_of("44_domains").mean_of_kinds
 SKILLS = np.linspace(0.2, 2.6, 9)
 
 
@@ -279,7 +280,7 @@ def test_intervals_hold_what_was_planted(spread):
     held = dict.fromkeys(("value", "raw", "mean", "unclustered"), 0.0)
     for seed in range(SIMULATIONS):
         table, truth = kinds(seed, skills_of(seed, spread))
-        rows, mean = shrunken_rates(table), mean_of_kinds(table, 300, seed)
+        rows, mean = shrunken_rates(table), MEAN_OF_KINDS(table, 300, seed)
         ends = {"value": (rows["low"], rows["high"]), "raw": (rows["raw_low"], rows["raw_high"])}
         ends["unclustered"] = proportion_interval(rows["raw"], 2 * rows["n"])  # of every item twice
         for name, (low, high) in ends.items():

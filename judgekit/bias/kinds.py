@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc, betaln, expit, logit
 
-from judgekit.stats import LEVEL, Array, Floats, Number, interval, proportion_interval, ratio
+from judgekit.stats import LEVEL, Array, Floats, proportion_interval, ratio
 
 SPREADS = np.arange(0.02, 0.95, 0.04)  # r: standard deviation between categories over that of a coin
 STEPS = np.linspace(-4, 4, 41)  # of the population's mean, in log odds: the closer to the data the finer
@@ -49,17 +49,6 @@ def design_effect(cells: pd.DataFrame) -> float:
     for _ in range(ROUNDS):
         design = squares / (coin / (1 - np.minimum(design / sums["size"], MOST_HIDDEN))).sum()
     return max(float(design), SMALLEST_DESIGN)
-
-
-def mean_of_kinds(table: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
-    """Plain mean of the categories' rates, prompts being resampled; a category that is not drawn is left out."""
-    kinds = pd.get_dummies(table["category"], dtype=float)
-    counts = np.stack([kinds.mul(table[name], axis=0) for name in ("hits", "size")], -1)
-
-    def mean(sums: Floats) -> Floats:
-        return ratio(ratio(sums[..., 0], sums[..., 1]).sum(-1), (sums[..., 1] > 0).sum(-1))
-
-    return interval(mean, table["prompt"], counts, spec=".1%", n_boot=n_boot, seed=seed)
 
 
 def shrunken_rates(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import Floats, Number, cluster_sums, holm, interval, resampled_sums, share_of, two_sided_p
+from judgekit.stats import Floats, Number, interval, share_of
 
 N_BOOT = 10_000
 FEWEST = 10  # pairs with opposite verdicts from which log odds are estimated
-ALPHA = 0.05  # of the adjusted p-values below which a position is preferred
 
 
 def log_odds(opposite: Floats) -> Floats:
@@ -63,17 +62,3 @@ def position_numbers(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -
     if (n := int(opposite.sum())) >= FEWEST and opposite.any(0).all():
         numbers["log_odds"] = interval(log_odds, table["prompt"], opposite, n=n, spec=".2f", signed=True, **options)
     return numbers
-
-
-def directions(table: pd.DataFrame, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
-    """Which position each judge prefers on each set, from `judgekit.bias.judged.judged` of all: by set and judge,
-    columns p_value (two-sided, that ``delta`` is zero), p_holm (over all) and direction (``none`` from 5 % on)."""
-    rows = []
-    for key, part in table.groupby(["set", "judge"], sort=False):
-        shift = (part["ab"] - part["ba"]).fillna(0.0).to_numpy(float)
-        drawn = resampled_sums(cluster_sums(shift, part["prompt"].tolist()), n_boot, seed)
-        rows.append((*key, two_sided_p(drawn) if shift.any() else 1.0, shift.sum()))
-    found = pd.DataFrame(rows, columns=["set", "judge", "p_value", "shift"]).set_index(["set", "judge"])
-    found["p_holm"] = holm(found["p_value"])
-    sides = np.where(found["shift"] > 0, "first", "second")
-    return found.assign(direction=np.where(found["p_holm"] < ALPHA, sides, "none")).drop(columns="shift")
