@@ -6,10 +6,11 @@ import shutil
 import numpy as np
 import pytest
 import torch
+import yaml
 from tiny_causal import save_reward, tiny_tokenizer
 from transformers import AutoModelForSequenceClassification
 
-from judgekit.data.paths import PRETRAINED
+from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.judges import Request, load_judge
 from judgekit.models import Unavailable
 from judgekit.models.files import SEAL, digests_of
@@ -94,12 +95,20 @@ def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
     assert (judge.name, judge.files.base, judge.trained_here) == ("reward/mine", str(shipped), True)
 
 
-def test_the_shipped_reward_model_is_whole_and_names_a_base_that_can_be_fetched():
-    shipped = PRETRAINED / "reward" / "smollm2-135m"
+@pytest.mark.parametrize(("name", "task"), [("reward/smollm2-135m", "SEQ_CLS"), ("hf/smollm2-135m-sft", "CAUSAL_LM")])
+def test_a_shipped_adapter_is_whole_names_a_base_that_can_be_fetched_and_what_make_ship_copies(name, task):
+    shipped = PRETRAINED / name
     sealed = json.loads((shipped / SEAL).read_text(encoding="utf-8"))
     assert sealed == digests_of(shipped, ["adapter_model.safetensors"])
     config = json.loads((shipped / "adapter_config.json").read_text(encoding="utf-8"))
-    assert config["base_model_name_or_path"] in language_models() and config["task_type"] == "SEQ_CLS"
+    assert config["base_model_name_or_path"] in language_models() and config["task_type"] == task
+    method = json.loads((shipped / "training.json").read_text(encoding="utf-8"))["recipe"]["method"]
+    params = project_root() / "params" / "laptop" / "21_train_causal_judge-smollm2_135m.yaml"
+    variant = yaml.safe_load(params.read_text(encoding="utf-8"))
+    assert method in variant["stages"]
+    lines = (project_root() / "Makefile").read_text(encoding="utf-8").splitlines()
+    (copied,) = [line for line in lines if line.endswith(f"judgekit/pretrained/{name}/")]
+    assert f"outputs/laptop/models/causal_{variant['variant']}/{method} " in copied
 
 
 @pytest.mark.parametrize(

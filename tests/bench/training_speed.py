@@ -51,9 +51,8 @@ def first_script(recipe, rows, folder, bf16):
     """TRL's trainer as its documentation starts one."""
     model, tokenizer = causal.load_base(causal_data.CausalRecipe(**recipe.as_dict() | {"attn_implementation": "sdpa"}))
     passes = recipe.batch_size * recipe.accumulation // AT_ONCE
-    kind, config = {"reward": (trl.RewardTrainer, trl.RewardConfig), "sft": (trl.SFTTrainer, trl.SFTConfig)}[
-        recipe.method
-    ]
+    kinds = {"reward": (trl.RewardTrainer, trl.RewardConfig), "sft": (trl.SFTTrainer, trl.SFTConfig)}
+    kind, config = kinds[recipe.method]
     config = config(
         output_dir=str(folder),
         max_steps=STEPS,
