@@ -101,9 +101,8 @@ def test_a_prompt_of_training_is_that_of_judging(tmp_path, template, method):
     prompt = list(judge.question(step.messages, step.call).ids)
     assert too_long == 0 and row.get("prompt_ids", row.get("input_ids", [])[: len(prompt)]) == prompt
     if method == "dpo":
-        right, wrong = ("A", "B") if pair.label == "A" else ("B", "A")
         said = [judge.tokens.tokenizer.decode(row[kind]) for kind in ("chosen_ids", "rejected_ids")]
-        assert said == [f"{right}<|im_end|>", f"{wrong}<|im_end|>"]
+        assert said == ["A", "B"] if pair.label == "A" else ["B", "A"]
 
 
 def pairs_of(benchmark, n, label="A"):
@@ -248,6 +247,35 @@ def test_preferences_are_learnt_from_an_adapter(tmp_path, tiny):
     assert found[-1] < found[0] - 0.02
 
 
+UPPER = {"layers": (1,), "target_modules": ("q_proj", "down_proj")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "share"),
+    [
+        ("llama", {"r": 0}, 1 / 2),  # a reference of its own: half of the rows of each
+        ("qwen3", UPPER, 3 / 8),  # one block for policy and reference, and one for each
+        ("gemma3_text", UPPER, 3 / 8),
+        ("qwen2", UPPER | {"recompute": True}, None),
+    ],
+)
+def test_preferences_are_the_same_at_the_price_of_one_pass(tmp_path, monkeypatch, kind, more, share):
+    given = SHORT | {"base": str(save_tiny(tmp_path / "base", kind)), "method": "dpo", "r": 4, "lr": 0.01} | more
+    linear, found, rows = torch.nn.Linear.forward, [], {}
+
+    def counted(self, states):
+        rows[name] = rows.get(name, 0) + len(states) * (self.out_features == SHAPE["intermediate_size"])
+        return linear(self, states)
+
+    monkeypatch.setattr(torch.nn.Linear, "forward", counted)
+    for name in ("once", "plain"):
+        found.append(losses(train(tmp_path / name, (PAIRS[:16], NEW), **given, bf16=False)))
+        monkeypatch.setattr("judgekit.training.causal.run_once", lambda *_: None)
+    assert len(found[0]) > 4 and len({loss for *_, loss in found[0]}) > 4
+    assert found[0] == [(*at, pytest.approx(loss, rel=1e-4)) for *at, loss in found[1]]
+    assert not share or rows["once"] == rows["plain"] * share
+
+
 @pytest.mark.parametrize("r", [0, 4])
 def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, tiny, r):
     """Pairs whose better response says yes: learnt in a minute, and read by its name as in training."""
@@ -296,7 +324,7 @@ def test_the_trainer_reads_rows_as_they_are_placed_unless_packing_sorts_them(tmp
     assert trainer.model.config._attn_implementation == "eager" or torch.cuda.is_available()
 
 
-@pytest.mark.parametrize(("method", "replies"), [("sft", 1), ("dpo", 2)])
+@pytest.mark.parametrize(("method", "replies"), [("sft", 2), ("dpo", 2)])
 def test_logits_are_made_where_a_reply_is_and_nowhere_else(tmp_path, tiny, monkeypatch, method, replies):
     """TRL has a head that does so where there is Triton; elsewhere it makes the logits of each position of a prompt."""
     head, positions = trl_models._ChunkedLogProbFunction, []
@@ -308,7 +336,7 @@ def test_logits_are_made_where_a_reply_is_and_nowhere_else(tmp_path, tiny, monke
     monkeypatch.setattr(trl_models, "_ChunkedLogProbFunction", SimpleNamespace(apply=counted))
     recipe = CausalRecipe(str(tiny), method, **SHORT | {"steps": 2})
     train_judge(recipe, PAIRS[:8], NEW[:4], tmp_path)
-    assert positions and set(positions) == {2 * replies * recipe.batch_size}  # a letter and what ends the reply
+    assert positions and set(positions) == {replies * recipe.batch_size}  # a letter and what ends it, or two letters
 
 
 def test_packing_trains_on_the_same_replies(tmp_path, tiny):

@@ -26,6 +26,7 @@ from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, in_steps, mixed, mixture_of, token_rows
 from judgekit.training.mixture import check_disjoint
+from judgekit.training.run_once import run_once
 
 _MERGED = "merged"
 # Without Triton TRL would make the logits of every position, hundreds of times as many as verdicts have.
@@ -183,6 +184,10 @@ def _make_trainer(
         callbacks=[EarlyStoppingCallback(early_stopping_patience=recipe.patience)],
     )
     trainer.remove_callback(PrinterCallback)  # the history is in the report
+    if recipe.method == "dpo":
+        run_once(trainer.model.get_decoder(), min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0)
+        if trainer.ref_model is not None:
+            run_once(trainer.ref_model.get_decoder())
     return trainer
 
 

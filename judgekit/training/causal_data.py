@@ -179,8 +179,8 @@ def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer:
     """Rows of the recipe's method, and how many pairs gave none because their prompt does not fit ``max_length``.
 
     ``sft``: ``input_ids, labels``, whose loss falls on the reply. ``dpo``: ``prompt_ids, chosen_ids,
-    rejected_ids``: the right verdict and the wrong one. ``reward``: ``chosen_ids, rejected_ids``, the better
-    response and the worse one; ties teach nothing there.
+    rejected_ids``: the token of the right verdict and of the wrong one where the two part, after what they share.
+    ``reward``: ``chosen_ids, rejected_ids``, the better response and the worse one; ties teach nothing there.
     """
     rows: Rows = []
     too_long, chat = 0, ChatTokenizer(tokenizer)
@@ -202,7 +202,9 @@ def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer:
             too_long += 1
             continue
         if recipe.method == "dpo":
-            rows.append({"prompt_ids": prompt, "chosen_ids": right, "rejected_ids": wrong})
+            same = next(at for at, (one, other) in enumerate(zip(right, wrong, strict=False)) if one != other)
+            parting = {"chosen_ids": right[same : same + 1], "rejected_ids": wrong[same : same + 1]}
+            rows.append({"prompt_ids": prompt + right[:same], **parting})
         else:
             rows.append({"input_ids": prompt + right, "labels": [IGNORED] * len(prompt) + right})
     return rows, too_long
