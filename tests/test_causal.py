@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -206,7 +207,7 @@ def test_what_a_training_leaves(tmp_path, tiny):
 @pytest.mark.usefixtures("exact")
 def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, tiny, monkeypatch):
     train(tmp_path / "run" / "sft", base=str(tiny), r=4, merge=True, lr=2e-2)
-    given = {"base": str(tmp_path / "run" / "sft"), "method": "dpo", "r": 4}
+    given = {"base": str(tmp_path / "run" / "sft"), "method": "dpo", "r": 2, "merge": True, "lr": 2e-2}
     report = train(tmp_path / "run" / "dpo", (PAIRS[:8], NEW), **given)
     one_pass = {"mode": "one_pass"}
     adapter = judged(f"hf/{tmp_path / 'run' / 'sft'}#letter-strict", **one_pass)
@@ -225,6 +226,11 @@ def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, tiny, monkeyp
     given["base"] = str(tmp_path / "elsewhere" / "sft")
     again = train(tmp_path / "elsewhere" / "dpo", (PAIRS[:8], NEW), **given)
     assert again == report, "a training is known by what its base is, not by where it lies"
+    shutil.rmtree(tmp_path / "elsewhere" / "sft")  # both adapters are one by now
+    both = judged(f"hf/{tmp_path / 'elsewhere' / 'dpo'}#letter-strict", **one_pass)
+    whole = judged(f"hf/{tmp_path / 'elsewhere' / 'dpo' / 'merged'}#letter-strict", **one_pass)
+    np.testing.assert_allclose(both, whole, atol=1e-5)
+    assert np.abs(both - adapter).max() > 1e-3
     assert str(tmp_path) not in (tmp_path / "elsewhere" / "dpo" / "training.json").read_text()
 
 

@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import yaml
 from judged_file import write_pairs
+from safetensors.numpy import load_file
 
 from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
@@ -24,15 +26,22 @@ def write_data(folder):
         write_pairs(folder / f"{name}.jsonl", pairs)
 
 
-def trained(base, folder, processes):
+def trained(base, folder, processes, sharded=False, **more):
     """The losses of a training, step by step, whatever the number of processes: each takes its share of the batch."""
-    recipe = {"base": str(base), "steps": STEPS, "eval_every": STEPS // 2, "max_length": 600, "lr": 5e-3}
+    recipe = {"base": str(base), "steps": STEPS, "eval_every": STEPS // 2, "max_length": 600, "lr": 5e-3} | more
     recipe |= {"batch_size": BATCH // processes, "train": {str(folder / "train.jsonl"): 1.0}}
     target, path = folder / f"by_{processes}", folder / f"by_{processes}.yaml"
     path.write_text(yaml.safe_dump(recipe | {"validation": [str(folder / "held_out.jsonl")], "folder": str(target)}))
     launch = [] if processes == 1 else ["torch.distributed.run", "--nproc_per_node", str(processes), "-m"]
-    command = [sys.executable, "-m", *launch, "judgekit.training.causal_run", str(path)]
-    environment = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(project_root())}
+    program = "sharded_on_cpu" if sharded else "judgekit.training.causal_run"
+    command = [sys.executable, "-m", *launch, program, str(path)]
+    places = os.pathsep.join(map(str, (project_root(), project_root() / "tests")))
+    environment = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONPATH": places}
+    if sharded:  # what `accelerate launch` makes of the file
+        given = yaml.safe_load((CONFIGS / "fsdp.yaml").read_text())["fsdp_config"]
+        environment |= {name.upper(): str(value).lower() for name, value in given.items() if isinstance(value, bool)}
+        environment |= {name.upper(): str(value) for name, value in given.items() if not isinstance(value, bool)}
+        environment["ACCELERATE_USE_FSDP"] = "true"
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=500)
     if done.returncode != 0:
         raise RuntimeError(f"{processes} processes: {done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -51,6 +60,19 @@ def test_two_processes_train_as_one_with_the_doubled_batch(tiny, tmp_path):
     assert together == pytest.approx(alone, rel=1e-3)
     assert not (tmp_path / "by_2" / "checkpoints").exists()
     assert trained(tiny, tmp_path, 2) == together, "a finished training is not repeated"
+
+
+@pytest.mark.slow
+def test_weights_that_are_spread_over_two_processes_train_as_on_one_and_are_merged(tiny, tmp_path):
+    """Before, the first process merged the part that it held, and the training ended with its weights unsealed."""
+    write_data(tmp_path)
+    more = {"r": 4, "merge": True, "bf16": False}
+    alone, spread = (trained(tiny, tmp_path, processes, processes == 2, **more) for processes in (1, 2))
+    assert len(alone) == len(spread) == STEPS and spread == pytest.approx(alone, rel=1e-3)
+    one, two = (load_file(tmp_path / f"by_{n}" / "merged" / "model.safetensors") for n in (1, 2))
+    assert one.keys() == two.keys() == load_file(tiny / "model.safetensors").keys()
+    assert all(np.allclose(one[name], two[name], atol=1e-3) for name in one)
+    assert not all(np.array_equal(two[name], tensor) for name, tensor in load_file(tiny / "model.safetensors").items())
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ddp", "MULTI_GPU"), ("fsdp", "FSDP")])

@@ -10,12 +10,14 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import torch
 from huggingface_hub import ModelCardData
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BitsAndBytesConfig
 
 from judgekit.data.files import write_json
@@ -202,12 +204,13 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
     """Write what makes the folder a judge, merge where wanted, and drop the checkpoints last."""
+    if recipe.merge:
+        _merged(recipe, folder).save_pretrained(folder / _MERGED)
+        tokenizer.save_pretrained(folder / _MERGED)
     if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
         location = base_location(recipe.base)
         settle_adapter(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
-    if recipe.merge:
-        _merged(trainer.accelerator.unwrap_model(trainer.model)).save_pretrained(folder / _MERGED)
-        tokenizer.save_pretrained(folder / _MERGED)
+        join_adapters(folder, Path(recipe.base))
     (folder / "README.md").write_text(_model_card(report), encoding="utf-8")
     for sealed in (folder, folder / _MERGED) if recipe.merge else (folder,):
         seal(sealed, [path.name for path in sorted(sealed.glob("*.safetensors"))])
@@ -221,8 +224,42 @@ def _as_seen_from(folder: Path, base: str) -> str:
     return os.path.relpath(base, folder) if Path(base).is_dir() else base
 
 
-def _merged(model: Any) -> Any:
-    """A model with its LoRA adapter merged into it; the products are summed in float64, so that machines agree."""
+def join_adapters(folder: Path, before: Path) -> None:
+    """Make of an adapter and the one before it, on whose merged model it was trained, one adapter on the first base.
+
+    So it needs neither the folder before it nor a merged model. Nothing is done where they are on other weights.
+    """
+    configs, tensors = [], []
+    for place in (before, folder):
+        if not (place / "adapter_config.json").is_file():
+            return
+        configs.append(json.loads((place / "adapter_config.json").read_text(encoding="utf-8")))
+        tensors.append(load_file(place / "adapter_model.safetensors"))
+    (first, own), (first_tensors, joined) = configs, tensors
+    if set(first_tensors) != {name for name in joined if ".lora_" in name} or first["modules_to_save"]:
+        return
+    scale = own["lora_alpha"] / own["r"]
+    for name, tensor in first_tensors.items():
+        if ".lora_A." in name:
+            joined[name] = torch.cat([tensor, joined[name]])
+        else:
+            joined[name] = torch.cat([tensor * (first["lora_alpha"] / first["r"] / scale), joined[name]], dim=1)
+    own["r"] += first["r"]
+    own["lora_alpha"] = scale * own["r"]
+    base = first["base_model_name_or_path"]
+    own["base_model_name_or_path"] = _as_seen_from(folder, str(before / base)) if (before / base).is_dir() else base
+    save_file(joined, folder / "adapter_model.safetensors", {"format": "pt"})
+    write_json(folder / "adapter_config.json", own)
+
+
+def _merged(recipe: CausalRecipe, folder: Path) -> Any:
+    """The base with the adapter of a folder merged into it; products are summed in float64, so that machines agree.
+
+    Both are read from files: of a model that is spread over several processes this one holds a part.
+    """
+    from peft import PeftModel
+
+    model = PeftModel.from_pretrained(load_base(replace(recipe, quantise=""))[0], str(folder))
     for name, weights in model.named_parameters():
         if "lora_" in name:
             weights.data = weights.data.double()
