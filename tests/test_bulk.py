@@ -206,10 +206,12 @@ def test_accuracy_is_that_of_the_bootstrap_over_clusters():
     rng = np.random.default_rng(1)
     clusters, right = rng.integers(0, 150, 400), rng.random(400) < 0.7
     first = rng.integers(0, 3, 400)
-    counts = np.column_stack([right, np.ones(400), right, np.zeros(400), first, np.full(400, 2)]).astype(int)
+    ones = np.ones(400)
+    counts = np.column_stack([right, ones, right, 0 * ones, first, 2 * ones, ones, ones, 1 - right]).astype(int)
     rates = Tally(ORDERS, clusters=array("Q", clusters.tolist()), counts=array("B", counts.ravel().tolist())).rates()
-    assert rates.keys() == {"accuracy", "first_rate"}, "no pair was read in both orders"
-    for name, total, n in (("accuracy", right, 1), ("first_rate", first, 2)):
+    wanted = {"accuracy": (right, 1), "first_rate": (first, 2), "coverage": (ones, 1), "tie_rate": (1 - right, 1)}
+    assert rates.keys() == wanted.keys(), "no pair was read in both orders"
+    for name, (total, n) in wanted.items():
         sums = cluster_sums(np.column_stack([total, np.full(400, n)]), clusters)
         value, *ends = cluster_bootstrap(sums, lambda s: s[..., 0] / s[..., 1])
         assert rates[name] | {"low": 0, "high": 0} == {

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from torture import CLI, stored
 
 from judgekit.cli import main
 from judgekit.data import paths
+from judgekit.data.files import write_json
 from judgekit.data.paths import PRETRAINED
 from judgekit.judges import Request, load_judge
 from judgekit.judges.encoder import OTHERS, EncoderJudge
@@ -209,6 +211,22 @@ def test_a_clock_that_jumps_changes_no_verdict(tmp_path, monkeypatch):
         store.connection.execute("UPDATE replies SET written = '2970-01-01T00:00:00.000Z'")
         again = run_judge(load_judge("baseline/features"), pairs, store, progress=False)
     assert first == again and all(verdict.seconds is None or verdict.seconds >= 0 for verdict in first)
+
+
+def test_what_has_its_name_is_on_the_disk(tmp_path, monkeypatch):
+    """As far as system calls say so: the file, its name, and the name's folder, in this order; a commit at once."""
+    done, sync, replace = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        done.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda old, new: (done.append("replace"), replace(old, new)))
+    write_json(tmp_path / "x.json", {})
+    assert done == [tmp_path / f".{os.getpid()}-x.json.part", "replace", tmp_path]
+    with VerdictStore(tmp_path / "v.sqlite") as store:
+        assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
 def test_a_store_whose_making_was_cut_off_is_finished(tmp_path):

@@ -4,6 +4,7 @@ import json
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from html.parser import HTMLParser
 
 import numpy as np
@@ -340,6 +341,23 @@ def test_a_body_without_an_end_is_not_read_for_ever(page, header):
         with pytest.raises(OSError):
             for _ in range(10_000):
                 stranger.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+
+
+def test_connections_that_ask_for_nothing_keep_nobody_out(tmp_path, monkeypatch):
+    """Seventy of them; before, sixty-four were enough to give everybody else 503 for good."""
+    monkeypatch.setattr("judgekit.people.labelling.server._WAITED", 1)
+    head = b"POST /a/ann/vote HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    starts = (b"", head[:20], head, head + b"Content-Length: 100\r\n\r\n{")
+    with Labelling(calm(), tmp_path / "v.jsonl", "ann") as page, ExitStack() as opened:
+        address = ("127.0.0.1", page.port)
+        silent = [opened.enter_context(socket.create_connection(address, timeout=10)) for _ in range(70)]
+        for n, one in enumerate(silent):
+            one.sendall(starts[n % len(starts)])
+        with Client(page.link()) as client:
+            assert client.act("vote", choice="first")["pair"] is not None
+        for one in silent:
+            with suppress(ConnectionResetError):
+                assert one.recv(1000)[:12] in (b"", b"HTTP/1.1 403", b"HTTP/1.1 400")  # nothing was answered as asked
 
 
 def test_every_reply_has_the_headers(app):

@@ -1,5 +1,6 @@
 """A model with a weight that no file gave judges nothing: it is refused by file and tensor, wherever it is loaded."""
 
+import json
 import shutil
 
 import numpy as np
@@ -170,6 +171,48 @@ def test_a_trained_reward_model_needs_its_head(models, tmp_path):
     folder = altered(models["reward_adapter"], tmp_path / "headless", names, "adapter_model.safetensors")
     with pytest.raises(Unavailable, match=r"weights are missing: .*score\.weight"):
         RewardJudge(str(folder)).load()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"num_hidden_layers": 10**300}, "num_hidden_layers is 1000"),
+        ({"num_hidden_layers": 10**7}, "num_hidden_layers is 10000000, which no model has"),
+        ({"num_hidden_layers": -1}, "num_hidden_layers is -1"),
+        ({"hidden_size": 10**12}, "hidden_size is 1000000000000"),
+        ({"text_config": {"experts": [{"num_local_experts": 5000}]}}, "num_local_experts is 5000"),
+        ({"note": "x" * 2**20}, "which no configuration has"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["hf", "layers"])
+def test_an_absurd_configuration_is_refused_before_it_is_followed(models, tmp_path, judged, provider, changes, said):
+    """Some of transformers' configurations loop over their layers when they are read."""
+    folder = shutil.copytree(models["causal"], tmp_path / "model")
+    change_json(folder / "config.json", **changes)
+    code, told = judged(f"{provider}/{folder}")
+    assert code == 2 and said in told and "config.json" in told and len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shard", ["../x.safetensors", "/etc/x.safetensors", "sub/x.safetensors", "x.bin", 5])
+def test_an_index_names_files_of_its_own_folder_alone(models, tmp_path, judged, shard):
+    """Others would be read though nothing hashes them, so that a changed weight would be the same judge."""
+    folder = shutil.copytree(models["causal"], tmp_path / "model")
+    names = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(tmp_path / "model.safetensors")
+    index = {"metadata": {}, "weight_map": dict.fromkeys(names, shard)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    code, told = judged(f"hf/{folder}")
+    assert code == 2 and "is no file of tensors in this folder" in told and "index.json" in told
+
+
+def test_every_file_that_a_tokenizer_reads_is_part_of_what_a_model_is(models, tmp_path):
+    folder = shutil.copytree(models["causal"], tmp_path / "model")
+    for name in ("spm.model", "additional_chat_templates/tool.jinja"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("one")
+        before = model_files(str(folder)).digest
+        (folder / name).write_text("two")
+        assert model_files(str(folder)).digest != before
 
 
 def test_an_adapter_names_the_revision_of_its_base(models, tmp_path, monkeypatch):

@@ -95,7 +95,10 @@ def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
     assert (judge.name, judge.files.base, judge.trained_here) == ("reward/mine", str(shipped), True)
 
 
-@pytest.mark.parametrize(("name", "task"), [("reward/smollm2-135m", "SEQ_CLS"), ("hf/smollm2-135m-sft", "CAUSAL_LM")])
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [("reward/smollm2-135m", "SEQ_CLS"), ("hf/smollm2-135m-sft", "CAUSAL_LM"), ("hf/smollm2-135m-dpo", "CAUSAL_LM")],
+)
 def test_a_shipped_adapter_is_whole_names_a_base_that_can_be_fetched_and_what_make_ship_copies(name, task):
     shipped = PRETRAINED / name
     sealed = json.loads((shipped / SEAL).read_text(encoding="utf-8"))

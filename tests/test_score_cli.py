@@ -101,6 +101,9 @@ def test_a_judge_that_follows_a_position_is_told_aloud(pairs, monkeypatch, capsy
     assert found["results"] == {"tie": 40} and found["accuracy"]["value"] == 0 < found["accuracy"]["high"]
     rate = found["first_rate"]
     assert (rate["value"], rate["n"], rate["questions"]) == (share, 80, 20)
+    for name in ("coverage", "tie_rate"):  # what contradicts itself is a tie
+        assert (found[name]["value"], found[name]["n"]) == (1, 40) and found[name]["low"] < 1 == found[name]["high"]
+    assert "ties: 100.0% (95% interval" in told and "n = 40 verdicts" in told
     judged(monkeypatch, pairs, lambda _: position, "--quiet")
     assert "warning" in (quiet := capsys.readouterr().err) and "the same verdict" not in quiet
     _, one = judged(monkeypatch, pairs, lambda _: position, "--order", "ab")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -107,6 +108,35 @@ def test_a_malformed_line_names_file_line_and_field(tmp_path, line, said):
         with pytest.raises(PairFileError, match=rf"v\.jsonl, line 2: .*{said}"):
             attempt(path)
     assert path.read_bytes() == content
+
+
+def test_a_flipped_bit_is_a_sentence_and_never_another_vote(tmp_path):
+    """500 bits of the file, one at a time; before lines had a sum, one made a vote another item's, or unconfirmed."""
+    path, rng, refused = tmp_path / "v.jsonl", random.Random(5), 0
+    whole = read_votes(written(path, *(vote(f"own-{n}", ("ann", "bob")[n % 2], "AB"[n // 2 % 2]) for n in range(12))))
+    content = path.read_bytes()
+    bits = [8 * (len(content) - 1) + bit for bit in range(8)]  # the last line end
+    for bit in [*bits, *(rng.randrange(8 * len(content)) for _ in range(500))]:
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        try:
+            found = read_votes(path)
+            assert (found.items, found.annotators, found.codes.tolist()) == (
+                whole.items,
+                whole.annotators,
+                whole.codes.tolist(),
+            ), f"bit {bit}"
+        except PairFileError as said:
+            assert str(path) in str(said), f"bit {bit}"
+            refused += 1
+    assert refused > 400
+
+
+def test_a_line_without_a_sum_is_read(tmp_path):
+    path = tmp_path / "v.jsonl"
+    path.write_text(json.dumps(fields()) + "\n")
+    assert read_votes(path).items == ("i1",)
 
 
 def test_what_could_not_be_read_is_not_written(tmp_path):

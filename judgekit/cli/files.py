@@ -156,8 +156,6 @@ def written(out: str, kept: str, whole_ids: bool = True, fields: Sequence[str] =
                     part, "xt", encoding="utf-8", errors="backslashreplace", newline="\n"
                 ) as stream:
                     yield _writer(stream, out, fields)
-            with open(part, "rb+") as durable:
-                os.fsync(durable.fileno())
             if target.exists():
                 shutil.copymode(target, part)
     except BrokenPipeError:

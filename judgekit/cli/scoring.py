@@ -18,19 +18,21 @@ from judgekit.records import LABELS, Verdict
 
 _FIELDS = ("judge", "protocol", "metric", "value", "low", "high", "n")
 _N_BOOT = 10_000  # resamples
-_COUNTED = {"accuracy": (0, 1), "consistency": (2, 3), "first_rate": (4, 5)}  # rates: which count over which
+# Rates: which count over which.
+_COUNTED = {"accuracy": (0, 1), "consistency": (2, 3), "first_rate": (4, 5), "coverage": (6, 7), "tie_rate": (8, 6)}
 _ONE_SIDED, _FEW = 0.9, 20  # share of verdicts for one position that is worth a warning, from how many
 
 
 @dataclass
 class Tally:
-    """Counts over the rows of a run; 14 bytes of each row stay."""
+    """Counts over the rows of a run; 17 bytes of each row stay."""
 
     orders: tuple[str, ...]
     results: Counter[str] = field(default_factory=Counter)  # rows by what is written for them: a verdict, or a status
     failed: list[str] = field(default_factory=list)  # a line for each of the first
     clusters: array = field(default_factory=lambda: array("Q"))  # 64 bits that name the cluster of each row
-    # Six counts of each row: right, labelled; one verdict, read in both orders; for the first shown, for one of them.
+    # Counts of each row: right, labelled; one verdict, read in both orders; for the first shown, for one of them; with
+    # a verdict, one, a tie.
     counts: array = field(default_factory=lambda: array("B"))
 
     def add(self, row: PairRow, verdicts: list[Verdict], result: dict[str, Any]) -> None:
@@ -45,7 +47,8 @@ class Tally:
         named = [v.verdict == first[v.order] for v in verdicts if both and v.verdict in first.values()]
         self.clusters.append(int(row.pair.cluster_id, 16))
         right = label is not None and label == result["verdict"]
-        self.counts.extend((right, label is not None, same, read, sum(named), len(named)))
+        said = result["verdict"] is not None, True, result["verdict"] == "tie"
+        self.counts.extend((right, label is not None, same, read, sum(named), len(named), *said))
 
     def rates(self) -> dict[str, dict[str, Any]]:
         """Each rate that there is: value, low, high (95 %; None for one question), n, and questions that it is of.
@@ -57,7 +60,7 @@ class Tally:
         from judgekit.stats import interval_of, share_of
 
         _, index = np.unique(np.frombuffer(self.clusters, np.uint64), return_inverse=True)
-        counts = np.frombuffer(self.counts, np.uint8).reshape(-1, 6)
+        counts = np.frombuffer(self.counts, np.uint8).reshape(len(index), -1)
         found = {}
         for name, columns in _COUNTED.items():
             sums: Any = np.stack([np.bincount(index, counts[:, column]) for column in columns], axis=1)
@@ -92,6 +95,8 @@ def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
         )
     elif not quiet:
         said.append("no pair has a label, so there is no accuracy")
+    if not quiet:
+        said.append(f"ties: {_in_words(summary['tie_rate'], 'verdicts')})")
     same, first = summary.get("consistency"), summary.get("first_rate")
     if same and not quiet:
         said.append(f"the same verdict in both orders: {_in_words(same, 'pairs')})")

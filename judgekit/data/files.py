@@ -35,9 +35,22 @@ def replaced(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{os.getpid()}-{path.name}.part")
     try:
         yield temporary
+        sync(temporary)
         os.replace(temporary, path)
+        sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder (where the system can), to the disk: a power cut takes neither back."""
+    if os.name == "nt" and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sha256_of(path: str | Path) -> str:

@@ -54,6 +54,7 @@ JUDGES = {
     "qwen2_5_coder_0_5b": ("#999933", "p"),
     "qwen2_5_coder_1_5b": ("#3F3F00", "X"),
     "smollm2_135m": ("#8C510A", "*"),
+    "smollm2_135m_dpo": ("#8C510A", "D"),
     "smollm2_135m_reward": ("#8C510A", "h"),
     "smollm2_135m_sft": ("#8C510A", "P"),
 }

@@ -6,6 +6,7 @@ cut off), which safetensors does not look for. It is no signature: whoever can r
 """
 
 import json
+import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,8 +28,11 @@ _SHIPPED = {"CAUSAL_LM": "hf", "SEQ_CLS": "reward"}  # by PEFT's word for a task
 # What a reply depends on; optimiser states and logs that training leaves beside it are not among it.
 _MATTERS = """
     *.safetensors *.safetensors.index.json config.json generation_config.json tokenizer* vocab* merges.txt
-    special_tokens_map.json added_tokens.json chat_template* adapter_config.json
+    special_tokens_map.json added_tokens.json chat_template* additional_chat_templates/* *.model adapter_config.json
 """.split()
+_SIZE = re.compile("layer|expert|depth|size|head|width|dim|position|intermediate")  # names of what a model has many of
+_DEEP, _WIDE = 4096, 2**24  # more layers or experts, or more of anything else, has no model
+_LONGEST_CONFIG = 2**20  # bytes
 _NAME = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]  # of a file in the folder: no absolute path, no ..
 _SEALED = TypeAdapter(dict[_NAME, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]])
 _UNREAD = "pooler."  # BERT's head for sentence pairs, which many files leave out: states and embeddings do not pass it
@@ -54,7 +58,7 @@ class ModelFiles:
         for kind, folder in (("base", None if self.revision else self.base), ("adapter", self.adapter)):
             if folder:
                 paths = {path for pattern in _MATTERS for path in Path(folder).glob(pattern)}
-                digests[kind] = digests_of(folder, sorted(path.name for path in paths))
+                digests[kind] = digests_of(folder, sorted(path.relative_to(folder).as_posix() for path in paths))
                 check_seal(folder, digests[kind])
                 if (origin := Path(folder) / ORIGIN).is_file():  # made from one file: that is what the model is
                     digests[kind] = json.loads(origin.read_text(encoding="utf-8"))
@@ -82,6 +86,7 @@ def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
         adapter, name = name, _base_of(name, task)
     name = str(folder_of(name) or name)
     base, revision = (name, None) if (Path(name) / "config.json").is_file() else on_hub(name)
+    check_folder(base)
     own_tokenizer = adapter is not None and (Path(adapter) / "tokenizer_config.json").is_file()
     return ModelFiles(base, revision, adapter, adapter if adapter and own_tokenizer else base)
 
@@ -89,10 +94,7 @@ def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
 def _base_of(adapter: str, task: str) -> str:
     """The base model that an adapter was trained on, after a look at whether it can be used."""
     folder, file = Path(adapter), Path(adapter) / _ADAPTER
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as broken:
-        raise Unavailable(f"{file} cannot be read ({type(broken).__name__})") from None
+    config = _json_in(file)
     if config.get("task_type") not in (None, task):
         wanted = {"CAUSAL_LM": "causal language model", "SEQ_CLS": "reward model"}[task]
         raise Unavailable(f"{file}: task_type {config['task_type']!r} is no {wanted}")
@@ -119,6 +121,41 @@ def on_hub(name: str) -> tuple[str, str]:
         reason = str(absent).partition("\n")[0]
         raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({reason})") from None
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
+
+
+def check_folder(folder: str | Path) -> None:
+    """Unavailable where a configuration asks for more than any model has, or an index leads out of the folder."""
+    file = Path(folder) / "config.json"
+    if file.is_file() and file.stat().st_size > _LONGEST_CONFIG:
+        raise Unavailable(f"{file}: {file.stat().st_size:,} bytes, which no configuration has")
+    for name, value in _sizes(_json_in(file)) if file.is_file() else ():
+        least, most = -int("num" not in name), _DEEP if re.search("layers|experts|depth", name) else _WIDE
+        if not least <= value <= most:
+            raise Unavailable(f"{file}: {name} is {value!s:.20}, which no model has")
+    for file in Path(folder).glob("*.index.json"):
+        for shard in dict(_json_in(file).get("weight_map", {})).values():
+            if not re.fullmatch(r"\w[\w.-]*\.safetensors", str(shard)):
+                raise Unavailable(f"{file}: {shard!s:.80} is no file of tensors in this folder")
+
+
+def _json_in(file: Path) -> dict[str, Any]:
+    """The object that a JSON file holds; Unavailable where it holds none."""
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError, RecursionError) as broken:
+        raise Unavailable(f"{file} cannot be read ({type(broken).__name__})") from None
+
+
+def _sizes(value: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    """Whole numbers of a configuration that say how much of something there is, by name, nested ones too."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _sizes(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _sizes(each, name)
+    elif type(value) is int and _SIZE.search(name):
+        yield name, value
 
 
 def config_and_tokenizer(files: ModelFiles, name: str) -> tuple[Any, Any]:
@@ -236,6 +273,7 @@ def load_network(
     ``new``: parameters that training starts (the head of a reward model). Unavailable where another weight is in no
     file, or a reward model is to be read as a causal one: either would leave weights random, and verdicts with them.
     """
+    check_folder(location)
     own: set[str] = set()
     if adapter is not None:
         with safe_open(Path(adapter) / _ADAPTER_WEIGHTS, framework="pt") as tensors:

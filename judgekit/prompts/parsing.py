@@ -15,13 +15,17 @@ _MOST_STARTS = 64  # braces tried, from the end: a text of braces costs no more 
 _POSITIONS = {"a": "first", "b": "second", "c": "tie", "1": "first", "2": "second", "tie": "tie"}
 # A judge that repeats its instructions ('"[[C]]" for a tie', 'for example: "Rating: [[5]]"') has not judged.
 _ECHO = re.compile(r'"\[\[[ABC]\]\]"\s+(?:if|for)\b')
+# Nor has one that denies a mark ('not [[A]]') or quotes a sentence with one ('"My verdict is [[A]]", it says').
+_DENIED = re.compile(r"\b(?:not|never)\s+(?:[a-z]+\s+){0,2}\[\[[^\[\]\n]*\]\]")
+_QUOTED = re.compile('"[^"\n]*"|“[^”\n]*”')
 BRACKETS = re.compile(r"\[\[\s*([ABC])\s*\]\]")
 _RATING = re.compile(r"""(?<!for example: "Rating: )\[\[\s*([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*\]\]""")
 # A verdict is a sentence that begins with one of its wordings; 'therefore' and mark-up may stand before it.
 OUTPUT = re.compile(
     r"(?:^|[.!?:,]\s+|\b(?:therefore|thus|so|hence|overall|conclude that|believe that|verdict(?: is)?),?\s+)"
     r"[\s*_#>\"'`(]*"
-    r"(?:output \(?([ab])\)(?: is (?:the )?better\b|[\s*_\"'`.]*$)|(it is a tie\b|both are equally good\b))",
+    r"(?:output \(?([ab])\)(?: is (?:the )?better\b(?! (?:written|worded|formatted|structured|organi[sz]ed))"
+    r"|[\s*_\"'`.]*$)|(it is a tie\b|both are equally good\b))",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"output \(?([ab])\)? is (?:the )?better\b|it is a tie\b", re.IGNORECASE)
@@ -96,14 +100,20 @@ def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
     return last.pop() if len(last) == 1 else _AMBIGUOUS
 
 
+def _own_words(text: str) -> str:
+    """A text without the marks that it denies or quotes among other words."""
+    spoken = _QUOTED.sub(lambda quote: "" if len(re.findall(r"[^\W\d_]{2,}", quote[0])) > 1 else quote[0], text)
+    return _DENIED.sub("", spoken)
+
+
 def _parse_brackets(text: str) -> Parsed:
     """The assignment's prompts on pairs: ``[[A]]``, ``[[B]]`` or ``[[C]]``."""
-    return _decided(_readings(BRACKETS, _ECHO.sub("", text), _verdict))
+    return _decided(_readings(BRACKETS, _own_words(_ECHO.sub("", text)), _verdict))
 
 
 def _parse_rating(text: str) -> Parsed:
     """The assignment's prompt on single responses: ``Rating: [[n]]``, from 1 to 10."""
-    parsed = _decided(_readings(_RATING, text, lambda mark: Parsed(None, "ok", (float(mark),))))
+    parsed = _decided(_readings(_RATING, _own_words(text), lambda mark: Parsed(None, "ok", (float(mark),))))
     return parsed if all(1 <= score <= 10 for score in parsed.scores or ()) else _UNPARSED
 
 
@@ -125,7 +135,7 @@ def _parse_llmbar(text: str) -> Parsed:
 
 def _parse_letter(text: str) -> Parsed:
     """One letter, and nothing else, on the last line that is not blank."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("```")]
     match = LETTER.match(lines[-1]) if lines else None
     return _verdict(match[1]) if match else _UNPARSED
 

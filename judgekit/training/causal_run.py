@@ -59,10 +59,12 @@ def announce(recipe: CausalRecipe) -> None:
     """Print what the training will need, before anything is loaded."""
     from transformers import AutoConfig
 
+    from judgekit.models.files import check_folder
     from judgekit.training.causal import base_location, on_gpu
 
     try:
-        config = AutoConfig.from_pretrained(base_location(recipe.base), revision=recipe.revision)
+        check_folder(base := base_location(recipe.base))
+        config = AutoConfig.from_pretrained(base, revision=recipe.revision)
     except OSError as missing:
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
     needed = estimate(config, recipe, on_gpu(recipe))

@@ -14,7 +14,35 @@ from judgekit.people.labelling.session import Session
 from judgekit.records import PreferencePair
 
 _PATIENCE = 20  # seconds for a server to go down
+_WAITED = 10  # seconds for a whole request
 _HEIGHT = 760  # pixels of the frame in a notebook
+
+
+def _punctual() -> Any:
+    """uvicorn's protocol, which closes connections that send no whole request in time: it arms no timer before one."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Punctual(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.deadline = self.loop.call_later(_WAITED, self.overdue)
+
+        def overdue(self) -> None:
+            if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+                self.transport.abort()
+            else:  # a request that is being answered
+                self.deadline = self.loop.call_later(_WAITED, self.overdue)
+
+        def on_response_complete(self) -> None:
+            self.deadline.cancel()
+            self.deadline = self.loop.call_later(_WAITED, self.overdue)
+            super().on_response_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.deadline.cancel()
+            super().connection_lost(exc)
+
+    return Punctual
 
 
 class Labelling(AbstractContextManager):
@@ -49,13 +77,13 @@ class Labelling(AbstractContextManager):
         self.port = listening.getsockname()[1]
         config = uvicorn.Config(
             self.app,
-            http="h11",
+            http=_punctual(),
             ws="none",
             lifespan="off",
             log_level="error",
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=64,
+            limit_concurrency=512,
             timeout_graceful_shutdown=3,
         )
         self._server = uvicorn.Server(config)

@@ -5,6 +5,7 @@ process that is killed loses at most the line it was writing, which was never co
 """
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from filelock import lock_descriptor
 from pydantic import AfterValidator, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.dataclasses import dataclass
 
+from judgekit.data.files import sync
 from judgekit.data.pairfile.lines import Place, kind_of, missing
 from judgekit.data.votes import Votes, votes_from_long
 
@@ -79,7 +81,7 @@ class VoteFile:
                 busy = "votes are being written to this file already; stop the other page, or name another file"
                 raise VoteFileBusy(f"{self.path}: {busy}")
             self._repair()
-            _sync_folder(self.path.parent)
+            sync(self.path.parent)
         except BaseException:
             self.close()
             raise
@@ -98,7 +100,8 @@ class VoteFile:
     def append(self, vote: Vote) -> None:
         """Write one vote; when this returns it is on disk. PairFileError if it could not be read again; OSError if it
         could not be written, or another program moved, replaced or wrote to the file, which is then as it was."""
-        line = json.dumps(asdict(vote)).encode() + b"\n"  # ASCII, so that an item's id may hold anything
+        fields = asdict(vote)  # in ASCII, so that an item's id may hold anything
+        line = json.dumps(fields | {"check": _check_of(fields)}).encode() + b"\n"
         _vote_in(line, Place(Path("a vote")))
         self._check()
         try:
@@ -180,8 +183,8 @@ def _parse(content: bytes, path: Path, outcome: str) -> tuple[list[Vote], int]:
     votes = [_vote_in(line, Place(path, n)) for n, line in enumerate(lines, 1) if line.strip()]
     if not last.strip():
         return votes, len(content)
-    try:  # a part of an object never is an object: if it can be read, only the line end is missing
-        json.loads(last)
+    try:  # a part of an object never is an object: if one can be read, only the line end is missing, or it is damaged
+        json.JSONDecoder().raw_decode(last.decode("utf-8", "replace"))
     except ValueError:
         message = f"({len(last)} bytes, never confirmed) and is {outcome}; the {len(votes)} lines before it are whole"
         warnings.warn(f"{path}: the last line was not written to its end {message}", TornLine, stacklevel=3)
@@ -199,8 +202,12 @@ def _vote_in(line: bytes, place: Place) -> Vote:
         raise place.error(f"is not JSON in UTF-8 ({error})") from None
     if not isinstance(fields, dict):
         raise place.error(f"is {kind_of(fields)}, not an object with the fields of a vote")
+    check = fields.pop("check", None)  # a file without it is read all the same
     try:
-        return Vote(**fields)
+        vote = Vote(**fields)
+        if check not in (None, _check_of(asdict(vote))):
+            raise place.error("is not of this line: it was changed, or is damaged", "check")
+        return vote
     except ValidationError as bad:
         first = bad.errors(include_url=False)[0]
     name, value = str(first["loc"][0]), first["input"]
@@ -209,12 +216,6 @@ def _vote_in(line: bytes, place: Place) -> Vote:
     raise place.error(f"is {repr(value)[:60] if isinstance(value, str) else kind_of(value)}: {first['msg']}", name)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a new file's name durable, where folders can be synced."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _check_of(fields: Mapping[str, object]) -> str:
+    """A checksum of the fields of a vote."""
+    return hashlib.blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=8).hexdigest()
