@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +19,13 @@ from judgekit.training.constructed import OFF_TOPIC
 from judgekit.training.encoder import RelevanceRecipe, base_encoder
 from judgekit.training.mixture import make_material
 
-Level = Mapping[str, Any]  # fields of a recipe, and ``misleading``: the share of misleading pairs in what is drawn
 _FOLD = 5  # of the held-out prompts one in so many gives the loss by which a checkpoint is kept; the rest is judged
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What a study trains on and judges; the four share no prompt but for the first two."""
+def parts_of(data: Cleaned, shares: dict[str, float], longest: int, most: int) -> dict[str, list[PreferencePair]]:
+    """Decided pairs of at most ``longest`` characters (0: any): ``train``, ``misleading`` ones made of its questions.
 
-    train: list[PreferencePair]
-    misleading: list[PreferencePair]  # made of questions of ``train``
-    watched: list[PreferencePair]  # for the loss
-    judged: list[PreferencePair]
-
-
-def parts_of(data: Cleaned, shares: dict[str, float], longest: int, most: int) -> Parts:
-    """Decided pairs of at most ``longest`` characters (0: any), misleading ones made beside them.
-
-    ``most``: held-out pairs of each set, and misleading ones, spread evenly.
+    Of others, at most ``most`` of each set and misleading ones, spread evenly: ``loss`` and ``judged``.
     """
     material = make_material(
         data.train, shares, data.validation, base_encoder(RelevanceRecipe()), data.answers, data.held_out_answers
@@ -54,15 +42,7 @@ def parts_of(data: Cleaned, shares: dict[str, float], longest: int, most: int) -
         held_out += [pairs[i * len(pairs) // n] for i in range(n)]
     prompts = {prompt: number for number, prompt in enumerate(dict.fromkeys(pair.cluster for pair in held_out))}
     folds = [[p for p in held_out if (prompts[p.cluster] % _FOLD == 0) == first] for first in (True, False)]
-    return Parts(fitting(data.train), made["train"], *folds)
-
-
-def recipe_of(level: Level, shares: Mapping[str, float], **fields: Any) -> tuple[CausalRecipe, dict[str, float]]:
-    """The recipe of a level, and the share of each source in what it draws."""
-    fields |= level
-    misleading = fields.pop("misleading", 0.0)
-    each = sum(shares.values()) * misleading / (1 - misleading) / len(OFF_TOPIC)
-    return checked(CausalRecipe, fields), dict(shares) | (dict.fromkeys(OFF_TOPIC, each) if misleading else {})
+    return {"train": fitting(data.train), "misleading": made["train"], "loss": folds[0], "judged": folds[1]}
 
 
 def judged_by(judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore) -> pd.DataFrame:
@@ -81,17 +61,10 @@ def judged_by(judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore
     return found.assign(**named, right=(lead > 0) + 0.5 * (lead == 0)).drop(columns="lead")
 
 
-def load_trained(folder: Path, recipe: CausalRecipe) -> Judge:
-    """What was trained by a recipe, as a judge that asks as the training did."""
-    if recipe.method == "reward":
-        return load_judge(f"reward/{folder}")
-    return load_judge(f"hf/{folder}#{recipe.strategy}-{recipe.policy}", settings={"mode": "one_pass"})
-
-
 def run_levels(
-    levels: Mapping[str, Level],
+    levels: Mapping[str, Mapping[str, Any]],
     seeds: Sequence[int],
-    parts: Parts,
+    parts: Mapping[str, list[PreferencePair]],
     shares: Mapping[str, float],
     settings: Mapping[str, Any],
     folder: Path,
@@ -101,21 +74,26 @@ def run_levels(
 ) -> pd.DataFrame:
     """A row for each level, seed and judged pair: ``training`` (what it was), minutes, and the columns of `judged_by`.
 
-    ``table``: the rows of an earlier call; a training that it holds is not repeated. ``keep`` is given all rows after
-    each training, whose judge is then thrown away.
+    A level is fields of the recipe, and ``misleading``, the share of misleading pairs in what is drawn. ``table``: the
+    rows of an earlier call; a training that it holds is not repeated. ``keep`` is given all rows after each training,
+    whose judge is then thrown away.
     """
     wanted = []
     for seed, level in progress_over([(seed, level) for seed in seeds for level in levels]):
-        recipe, drawn = recipe_of(levels[level], shares, **settings, seed=seed)
-        pairs = [pair for pair in [*parts.train, *parts.misleading] if pair.benchmark in drawn]
-        items = [[pair.item_id for pair in part] for part in (pairs, parts.watched, parts.judged)]
-        training = fingerprint_of(level, recipe.as_dict(), drawn, items)[:12]
-        wanted.append(training)
-        if training not in set(table["training"]):
+        fields = {**settings, **levels[level], "seed": seed}
+        misleading = fields.pop("misleading", 0.0)
+        each = sum(shares.values()) * misleading / (1 - misleading) / len(OFF_TOPIC)
+        recipe, drawn = checked(CausalRecipe, fields), {**shares, **dict.fromkeys(OFF_TOPIC if each else (), each)}
+        pairs = [pair for pair in [*parts["train"], *parts["misleading"]] if pair.benchmark in drawn]
+        items = [[pair.item_id for pair in part] for part in (pairs, parts["loss"], parts["judged"])]
+        wanted.append(fingerprint_of(level, recipe.as_dict(), drawn, items)[:12])
+        if wanted[-1] not in set(table["training"]):
             place = folder / f"{level}-{seed}"
-            minutes = train_judge(recipe, pairs, parts.watched, place, drawn)["seconds"] / 60
-            rows = judged_by(load_trained(place, recipe), parts.judged, store)
-            given = {"level": level, "seed": seed, "training": training, "minutes": round(minutes, 1)}
+            minutes = train_judge(recipe, pairs, parts["loss"], place, drawn)["seconds"] / 60
+            asked = {"mode": "one_pass"} if recipe.method != "reward" else None
+            name = f"hf/{place}#{recipe.strategy}-{recipe.policy}" if asked else f"reward/{place}"
+            rows = judged_by(load_judge(name, settings=asked), parts["judged"], store)
+            given = {"level": level, "seed": seed, "training": wanted[-1], "minutes": round(minutes, 1)}
             table = pd.concat([table, rows.assign(**given)], ignore_index=True)
             keep(table)
             shutil.rmtree(place)
