@@ -229,6 +229,26 @@ def test_what_has_its_name_is_on_the_disk(tmp_path, monkeypatch):
         assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
+def test_who_has_no_home_is_told_what_to_name(tmp_path):
+    """In a folder of an odd name; nobody, not even root, makes a folder in what is none."""
+    folder = tmp_path / "a b" / "ü 路径's"
+    folder.mkdir(parents=True)
+    (folder / "pairs.jsonl").write_text('{"question": "q", "response_a": "a", "response_b": "bb", "label": "B"}\n')
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JUDGEKIT", "XDG"))}
+    environment |= {"HOME": "/dev/null", "PYTHONPATH": str(paths.project_root())}
+
+    def run(*options):
+        command = [*CLI, "judge", "pairs.jsonl", "--judge", "baseline/longer", "--out", "v ü.csv", *options]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+    refused = run()
+    assert refused.returncode == 2 and len(refused.stderr.strip().splitlines()) == 1, refused.stderr
+    assert "/dev/null" in refused.stderr and "--store FILE or JUDGEKIT_STORE names another" in refused.stderr
+    done = run("--store", "my store.sqlite")
+    assert done.returncode == 0 and "accuracy 100.0%" in done.stderr, done.stderr
+    assert (folder / "v ü.csv").read_text().count("\n") == 2 and (folder / "my store.sqlite").is_file()
+
+
 def test_a_store_whose_making_was_cut_off_is_finished(tmp_path):
     """Killed between the table and the number of its schema."""
     path = tmp_path / "verdicts.sqlite"

@@ -99,8 +99,9 @@ class Keeping:
                     stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
             try:
                 store = stack.enter_context(VerdictStore(self.path, self.fresh))
-            except (ValueError, OSError) as broken:
-                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {broken}") from None
+            except (ValueError, OSError, RuntimeError) as broken:  # the last where nobody knows a home
+                other = "--store FILE or JUDGEKIT_STORE names another"
+                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {broken} ({other})") from None
             if not self.quiet and not self.fresh and (before := store.count(asked.fingerprint)):
                 tell(f"going on from {before} {self.noun} of {asked.name} in {self.path}")
             try:

@@ -229,21 +229,17 @@ def join_adapters(folder: Path, before: Path) -> None:
 
     So it needs neither the folder before it nor a merged model. Nothing is done where they are on other weights.
     """
-    configs, tensors = [], []
-    for place in (before, folder):
-        if not (place / "adapter_config.json").is_file():
-            return
-        configs.append(json.loads((place / "adapter_config.json").read_text(encoding="utf-8")))
-        tensors.append(load_file(place / "adapter_model.safetensors"))
-    (first, own), (first_tensors, joined) = configs, tensors
-    if set(first_tensors) != {name for name in joined if ".lora_" in name} or first["modules_to_save"]:
+    if not (before / "adapter_config.json").is_file():
+        return
+    first, own = (json.loads((place / "adapter_config.json").read_text("utf-8")) for place in (before, folder))
+    tensors, joined = (load_file(place / "adapter_model.safetensors") for place in (before, folder))
+    if set(tensors) != {name for name in joined if ".lora_" in name} or first["modules_to_save"]:
         return
     scale = own["lora_alpha"] / own["r"]
-    for name, tensor in first_tensors.items():
-        if ".lora_A." in name:
-            joined[name] = torch.cat([tensor, joined[name]])
-        else:
-            joined[name] = torch.cat([tensor * (first["lora_alpha"] / first["r"] / scale), joined[name]], dim=1)
+    for name, tensor in tensors.items():
+        of_b = ".lora_B." in name  # the scale is on one side
+        scaled = tensor * (first["lora_alpha"] / first["r"] / scale) if of_b else tensor
+        joined[name] = torch.cat([scaled, joined[name]], dim=int(of_b))
     own["r"] += first["r"]
     own["lora_alpha"] = scale * own["r"]
     base = first["base_model_name_or_path"]
