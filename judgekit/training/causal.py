@@ -210,7 +210,7 @@ def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, re
     if (folder / "adapter_config.json").is_file():  # it names its base as the hub does, or by the way from here
         location = base_location(recipe.base)
         settle_adapter(folder, recipe.base if recipe.base in language_models() else _as_seen_from(folder, location))
-        join_adapters(folder, Path(recipe.base))
+        _join_adapters(folder, Path(recipe.base))
     (folder / "README.md").write_text(_model_card(report), encoding="utf-8")
     for sealed in (folder, folder / _MERGED) if recipe.merge else (folder,):
         seal(sealed, [path.name for path in sorted(sealed.glob("*.safetensors"))])
@@ -224,7 +224,7 @@ def _as_seen_from(folder: Path, base: str) -> str:
     return os.path.relpath(base, folder) if Path(base).is_dir() else base
 
 
-def join_adapters(folder: Path, before: Path) -> None:
+def _join_adapters(folder: Path, before: Path) -> None:
     """Make of an adapter and the one before it, on whose merged model it was trained, one adapter on the first base.
 
     So it needs neither the folder before it nor a merged model. Nothing is done where they are on other weights.

@@ -80,8 +80,8 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, i
     which allocator and libraries add a tenth. Trained weights, their gradients and Adam's two moments have four bytes
     each; frozen ones two on a GPU, or about half a byte (embeddings two) in 4 bits. Activations are a rule of thumb:
     per token, a block keeps some 14 widths and 4 inner widths, or its input alone when it is computed again, and
-    without a GPU the square of the length; logits are held twice in four bytes. DPO runs two replies of each prompt,
-    and holds a second model where there is no adapter. ValueError for a model with experts, or that is no decoder.
+    without a GPU the square of the length; logits are held twice in four bytes. A reward model reads two responses, and
+    DPO holds a second model where there is no adapter. ValueError for a model with experts, or that is no decoder.
     """
     from peft import get_peft_model
     from transformers import AutoModelForCausalLM
@@ -106,7 +106,7 @@ def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, i
         parameters, weights = base + trained, frozen + trained * 4
     else:
         parameters, weights = base, base * 4 * (2 if recipe.method == "dpo" else 1)
-    tokens = recipe.batch_size * (2 if recipe.method in ("dpo", "reward") else 1) * recipe.max_length
+    tokens = recipe.batch_size * (2 if recipe.method == "reward" else 1) * recipe.max_length
     queries = heads * (getattr(config, "head_dim", None) or width // heads)
     block = (10 * width + 4 * queries + 4 * inner) * half
     if not gpu:

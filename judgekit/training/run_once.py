@@ -18,7 +18,7 @@ def run_once(decoder: Any, frozen: int = 0) -> None:
         half = len(given["input_ids"]) // 2
         given = {name: value[:half] if torch.is_tensor(value) else value for name, value in given.items()}
         ids = given["input_ids"]
-        kept["again"] = kept["ids"] is not None and torch.equal(kept["ids"], ids)
+        kept["again"] = frozen > 0 and kept["ids"] is not None and torch.equal(kept["ids"], ids)
         kept["ids"] = None if kept["again"] else ids
         return args, given
 
@@ -36,7 +36,7 @@ def run_once(decoder: Any, frozen: int = 0) -> None:
 
         block.forward = forward
 
-    for block in decoder.layers[:frozen]:
+    for block in decoder.layers[:frozen] if frozen else ():
         reuse(block)
     decoder.register_forward_pre_hook(halve, with_kwargs=True)
     decoder.register_forward_hook(double)

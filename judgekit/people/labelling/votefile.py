@@ -5,7 +5,6 @@ process that is killed loses at most the line it was writing, which was never co
 """
 
 import errno
-import hashlib
 import json
 import os
 import re
@@ -23,8 +22,10 @@ from pydantic.dataclasses import dataclass
 from judgekit.data.files import sync
 from judgekit.data.pairfile.lines import Place, kind_of, missing
 from judgekit.data.votes import Votes, votes_from_long
+from judgekit.records import fingerprint_of
 
 _LONGEST_LINE = 65_536  # bytes; a vote takes some two hundred
+_CHECK = 16  # digits of the sum of a line
 _NAME = re.compile(r"[^\W_][\w.@-]{0,63}")
 _NAME_RULE = "use 1 to 64 letters, digits and . _ @ -, beginning with a letter or a digit"
 
@@ -101,7 +102,7 @@ class VoteFile:
         """Write one vote; when this returns it is on disk. PairFileError if it could not be read again; OSError if it
         could not be written, or another program moved, replaced or wrote to the file, which is then as it was."""
         fields = asdict(vote)  # in ASCII, so that an item's id may hold anything
-        line = json.dumps(fields | {"check": _check_of(fields)}).encode() + b"\n"
+        line = json.dumps(fields | {"check": fingerprint_of(fields)[:_CHECK]}).encode() + b"\n"
         _vote_in(line, Place(Path("a vote")))
         self._check()
         try:
@@ -205,7 +206,7 @@ def _vote_in(line: bytes, place: Place) -> Vote:
     check = fields.pop("check", None)  # a file without it is read all the same
     try:
         vote = Vote(**fields)
-        if check not in (None, _check_of(asdict(vote))):
+        if check not in (None, fingerprint_of(asdict(vote))[:_CHECK]):
             raise place.error("is not of this line: it was changed, or is damaged", "check")
         return vote
     except ValidationError as bad:
@@ -214,8 +215,3 @@ def _vote_in(line: bytes, place: Place) -> Vote:
     if first["type"] == "missing":
         raise missing(fields, name, place)
     raise place.error(f"is {repr(value)[:60] if isinstance(value, str) else kind_of(value)}: {first['msg']}", name)
-
-
-def _check_of(fields: Mapping[str, object]) -> str:
-    """A checksum of the fields of a vote."""
-    return hashlib.blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=8).hexdigest()
