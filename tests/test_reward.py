@@ -12,6 +12,7 @@ from transformers import AutoModelForSequenceClassification
 
 from judgekit.data.paths import PRETRAINED, project_root
 from judgekit.judges import Request, load_judge
+from judgekit.judges.names import slug
 from judgekit.models import Unavailable
 from judgekit.models.files import SEAL, digests_of
 from judgekit.models.registry import language_models
@@ -97,7 +98,12 @@ def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "task"),
-    [("reward/smollm2-135m", "SEQ_CLS"), ("hf/smollm2-135m-sft", "CAUSAL_LM"), ("hf/smollm2-135m-dpo", "CAUSAL_LM")],
+    [
+        ("reward/smollm2-135m", "SEQ_CLS"),
+        ("reward/qwen2.5-coder-0.5b", "SEQ_CLS"),
+        ("hf/smollm2-135m-sft", "CAUSAL_LM"),
+        ("hf/smollm2-135m-dpo", "CAUSAL_LM"),
+    ],
 )
 def test_a_shipped_adapter_is_whole_names_a_base_that_can_be_fetched_and_what_make_ship_copies(name, task):
     shipped = PRETRAINED / name
@@ -106,7 +112,8 @@ def test_a_shipped_adapter_is_whole_names_a_base_that_can_be_fetched_and_what_ma
     config = json.loads((shipped / "adapter_config.json").read_text(encoding="utf-8"))
     assert config["base_model_name_or_path"] in language_models() and config["task_type"] == task
     method = json.loads((shipped / "training.json").read_text(encoding="utf-8"))["recipe"]["method"]
-    params = project_root() / "params" / "laptop" / "21_train_causal_judge-smollm2_135m.yaml"
+    trained = slug(config["base_model_name_or_path"])
+    params = project_root() / "params" / "laptop" / f"21_train_causal_judge-{trained}.yaml"
     variant = yaml.safe_load(params.read_text(encoding="utf-8"))
     assert method in variant["stages"]
     lines = (project_root() / "Makefile").read_text(encoding="utf-8").splitlines()

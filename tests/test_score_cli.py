@@ -10,6 +10,7 @@ from test_pairfile import pair_line, write
 
 from judgekit.cli import main
 from judgekit.records import Reply
+from judgekit.scoring.store import VerdictStore
 
 LABELS = ["A", "B", "A", "B"] * 10
 
@@ -212,3 +213,33 @@ def test_rows_come_from_standard_input(pairs, tmp_path):
     assert done.returncode == 0 and len(out.read_text().splitlines()) == 40
     done = run_command("judge", "-", "--out", out, "--judge", "baseline/longer", input="{}")
     assert done.returncode == 2 and "/dev/stdin, line 1: field 'question' is missing" in done.stderr
+
+
+def test_the_store_is_shown_and_pruned(pairs, capsys):
+    store = pairs.with_name("verdicts.sqlite")
+    for name in ("longer", "first"):
+        judged = ["judge", str(pairs), "--out", str(pairs.with_name("v.jsonl")), "--judge", f"baseline/{name}"]
+        assert main([*judged, "--store", str(store)]) == 0
+    with VerdictStore(store) as kept:
+        asked = Reply("first", tokens_in=2_000_000, tokens_out=500_000)
+        kept.put("0123456789abcdef", "{}", {"one": asked, "two": Reply(None, status="error", raw="Timeout")})
+    capsys.readouterr()
+
+    def shown(*given):
+        assert main(["store", "--store", str(store), *given]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    first, _, *rows = shown("--price-in", "0.5", "--price-out", "2")
+    assert first.startswith(f"{store}: 82 replies, ") and len(rows) == 3
+    assert rows[-1].split()[:6] == ["0123456789ab", "2", "1", "2,000,000", "500,000", "2.00"]
+    assert len(shown("--before", "2001-01-01")) == 2
+    assert shown("--judge", "baseline/longer", "--prune")[-1].startswith("40 replies removed, ")
+    assert shown()[0].startswith(f"{store}: 42 replies, ") and len(shown("--judge", "baseline/longer")) == 2
+    for given, said in (
+        (["--prune"], "--prune: say of what, by --judge or --before"),
+        (["--before", "May"], "--before May: expected a date such as 2026-01-31"),
+        (["--store", str(pairs.with_name("none"))], "none: there is no verdict store yet"),
+    ):
+        assert main(["store", "--store", str(store), *given]) == 2
+        assert said in capsys.readouterr().err
+    assert shown()[0].startswith(f"{store}: 42 replies, ")

@@ -1,4 +1,5 @@
-"""The command line: judge, score, label and rate one's own files, attack judges, collect responses; fetch data.
+"""The command line: judge, score, label and rate one's own files, attack judges, collect responses; fetch data,
+show the verdict store.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
@@ -16,6 +17,7 @@ from judgekit.cli.labelling import label
 from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
 from judgekit.cli.running import judge
 from judgekit.cli.scoring import score
+from judgekit.cli.storing import store
 
 app = typer.Typer(
     add_completion=False,
@@ -23,10 +25,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Judge or label pairs of responses, score verdicts, rate single answers, attack judges, collect responses, "
-    "and fetch data. Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 "
+    "fetch data, and show the verdict store. Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 "
     "interrupted; 1 anything else.",
 )
-for _command in (judge, score, rate, attack, label, collect, fetch):
+for _command in (judge, score, rate, attack, label, collect, fetch, store):
     app.command()(_command)
 
 

@@ -96,10 +96,11 @@ def legend(figure: Figure) -> None:
             drawn.setdefault(label, handle)
     if not drawn:
         return
-    inches = figure.bbox.width / figure.dpi
-    fitting = int(inches * LETTERS * 1.25 / (max(map(len, drawn)) + 5))
-    lines = -(-len(drawn) // max(1, fitting))
-    columns = -(-len(drawn) // lines)  # as many names in each line
+    room = figure.bbox.width / figure.dpi * LETTERS * 1.25
+    widths = [len(name) + 5 for name in drawn]
+    fits = (n for n in range(1, len(widths)) if sum(max(widths[at : at + n]) for at in range(0, len(widths), n)) <= room)
+    lines = next(fits, len(widths))  # names fill a column before the next one
+    columns = -(-len(drawn) // lines)
     where: Any = {"loc": "outside upper center", "ncols": columns, "columnspacing": 1.2, "handlelength": 1.6}
     figure.legend(list(drawn.values()), list(drawn), **where)
     figure.set_figheight(figure.get_figheight() + 0.16 * lines)

@@ -52,6 +52,7 @@ JUDGES = {
     "qwen2_5_14b": ("#0072B2", "D"),
     "qwen2_5_32b": ("#003C66", "^"),
     "qwen2_5_coder_0_5b": ("#999933", "p"),
+    "qwen2_5_coder_0_5b_reward": ("#999933", "h"),
     "qwen2_5_coder_1_5b": ("#3F3F00", "X"),
     "smollm2_135m": ("#8C510A", "*"),
     "smollm2_135m_dpo": ("#8C510A", "D"),
