@@ -69,7 +69,7 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/scale.py
 	@for size in 0.5b 1.5b; do $(BIN)/python tests/bench/causal_speed.py hf/qwen2.5-coder-$$size --pairs 16 --rounds 3 || exit 1; done
 
-torture: $(READY) ## kill twenty-six running processes, start them again, and write what was lost (about an hour)
+torture: $(READY) ## kill forty running processes, start them again, and write what was lost (about an hour)
 	@$(BIN)/python tests/torture.py
 
 audit: $(READY) ## look up known holes of the pinned packages (needs pip-audit and a network)

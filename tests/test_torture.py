@@ -3,22 +3,25 @@
 import random
 
 import pytest
-from torture import Broken, Case, cases, finished, lost_and_doubled, rows_of, tortured, write_pairs
+from torture import Broken, Case, cases, finished, lost_and_doubled, rows_of, served, tortured, write_pairs
 
 QUICK = {case.kind: case for case in cases(n_fast=2000, n_slow=40)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["judge_features", "judge_causal", "attack", "rate", "labelling"])
+@pytest.mark.parametrize(
+    "kind", ["judge_features", "judge_causal", "judge_server", "collect", "attack", "rate", "labelling"]
+)
 def test_a_killed_process_goes_on_and_loses_nothing(tmp_path, kind):
-    report = tortured(QUICK[kind], tmp_path / "torture", random.Random(kind), 1)
+    with served():
+        report = tortured(QUICK[kind], tmp_path / "torture", random.Random(kind), 1)
     assert report["tries"] == 1 and (report["lost"], report["doubled"]) == (0, 0)
 
 
 def test_every_kind_is_tortured():
-    judging = {"judge_features", "judge_encoder", "judge_causal", "rate", "attack"}
-    assert set(QUICK) == judging | {"labelling", "training", "notebook"}
-    assert sum(case.tries for case in QUICK.values()) == 24  # and the chain twice
+    judging = {"judge_features", "judge_encoder", "judge_causal", "judge_smollm2", "judge_server", "rate", "attack"}
+    assert set(QUICK) == judging | {"collect", "labelling", "training", "notebook"}
+    assert sum(case.tries for case in QUICK.values()) == 38  # and the chain twice
 
 
 FORGETFUL = """

@@ -1,8 +1,9 @@
 """Kill real processes at random moments and start them again: nothing may be lost, doubled, or left for a human.
 
-``make torture`` kills twenty-six times, two of them in the middle of one whole sample chain, and writes ``fault.*``
+``make torture`` kills forty times, two of them in the middle of one whole sample chain, and writes ``fault.*``
 to ``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the short form. All work is done in a copy of
-the tracked files, so that no output of the checkout is touched.
+the tracked files, so that no output of the checkout is touched. A server that fails at times answers in this process,
+and counts what a killed run asks for twice.
 
 A kind of fault is a `Case`. To add one, add it to `cases`.
 """
@@ -22,10 +23,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from chat_server import KEY, ChatServer, faults_at, running
 from tiny_causal import save_tiny
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +38,8 @@ PATIENCE = 3600  # seconds for one process
 ORPHANS = 900  # seconds that a restart waits for what a killed process left running
 BUSY = "another process"
 RESULTS = "scale-faults"
+SERVER = ChatServer(faults_at(0.2), hang=1.0)  # a fifth of the texts meets a fault first
+IN_FLIGHT = 8  # requests at once: what a kill may cost twice
 
 TRAIN = """
 import sys, warnings
@@ -110,7 +114,7 @@ class Case:
 
 
 def write_pairs(n, models=()):
-    """A preparation: authored pairs in ``in.jsonl``, responses with their question, and tiny models of some kinds."""
+    """A preparation: authored pairs in ``in.jsonl``, their responses and questions, and tiny models of some kinds."""
 
     def prepare(folder):
         from judgekit.data.sample import load_sample
@@ -121,10 +125,12 @@ def write_pairs(n, models=()):
             pair, again = pairs[k % len(pairs)], k // len(pairs)
             row = {"id": k, "question": pair.question, "label": pair.label}
             row |= {"response_a": pair.response_a + " " * again, "response_b": pair.response_b}
-            rows.append(row | {"response": f"{pair.response_a} ({k})"})
+            rows.append(row | {"response": f"{pair.response_a} ({k})", "asked": f"{pair.question} ({k})"})
         names = {"id", "question", "response_a", "response_b", "label"}
         (folder / "in.jsonl").write_text(text_of(rows, names), encoding="utf-8")
         (folder / "responses.jsonl").write_text(text_of(rows, {"id", "question", "response"}), encoding="utf-8")
+        asked = [{"id": row["id"], "question": row["asked"]} for row in rows]
+        (folder / "questions.jsonl").write_text(text_of(asked, {"id", "question"}), encoding="utf-8")
         for kind in models:
             save_tiny(folder / kind, kind)
 
@@ -206,6 +212,9 @@ def cases(n_fast=4000, n_slow=100):
     judge = [*CLI, "judge", "{}/in.jsonl", *files, "--judge"]
     rate = [*CLI, "rate", "{}/responses.jsonl", *files, "--probe", "gsm8k-binary"]
     attack = [*CLI, "attack", "{}/in.jsonl", *files, "--judge", "baseline/features", "--queries", "0"]
+    wait = ["--set", f"concurrency={IN_FLIGHT}", "--set", "timeout=10"]
+    collect = [*CLI, "collect", "{}/questions.jsonl", *files, "--model", "openai/rule", *wait]
+    exact = ["--set", "mode=one_pass", "--set", "dtype=float32", "--set", "batch_tokens=2000"]
     ask = [sys.executable, "-c", ASK, "{}", *LANGUAGE_MODELS]
     workflow = [sys.executable, "-m", "judgekit.report.workflow", "run", "33_measure_agreement", "sample"]
     return [
@@ -213,6 +222,9 @@ def cases(n_fast=4000, n_slow=100):
         # Some of the encoder's batches of pairs, so that some are finished when it is killed.
         Case("judge_encoder", 3, [*judge, "encoder/minilm"], write_pairs(9 * n_slow), rows_of, stored),
         Case("judge_causal", 3, ask, write_pairs(n_slow, LANGUAGE_MODELS), rows_of, stored),
+        Case("judge_smollm2", 5, [*judge, "hf/smollm2-135m", *exact], write_pairs(n_slow // 2), rows_of, stored),
+        Case("judge_server", 5, [*judge, "openai/rule", *wait], write_pairs(5 * n_slow), rows_of, stored),
+        Case("collect", 4, collect, write_pairs(5 * n_slow), rows_of, stored),
         Case("rate", 3, rate, write_pairs(n_slow), rows_of, stored),
         Case("attack", 3, attack, write_pairs(n_slow), rows_of, stored),
         Case("labelling", 3, [sys.executable, "-c", LABEL, "{}"], lambda folder: None, votes_of, cast),
@@ -312,20 +324,27 @@ def alike(one, other):
 def tortured(case, folder, rng, tries):
     """Kill a case so often, and compare with an undisturbed run: counts of ``tries``, ``lost``, ``doubled``.
 
+    What a server was paid for twice counts as doubled, beyond what was in flight.
+
     Broken if a restart does not end well by itself.
     """
     undisturbed = folder / "undisturbed"
     undisturbed.mkdir(parents=True)
     case.prepare(undisturbed)
+    SERVER.asked.clear()  # its faults strike anew
+    SERVER.answered.clear()
     started = time.monotonic()
     finished(case, undisturbed)
     latest = seconds = time.monotonic() - started
+    paid = SERVER.answered.total()
     expected = case.outcome(undisturbed)
     report = {"tries": 0, "lost": 0, "doubled": 0}
     while report["tries"] < tries:
         place = folder / f"try{report['tries']}"
         place.mkdir()
         case.prepare(place)
+        SERVER.asked.clear()
+        SERVER.answered.clear()
         started = time.monotonic()
         at_work = case.kept is not None and report["tries"] % 3 > 0
         moment = latest * (rng.uniform(0, 0.2) if at_work else rng.uniform(0.25, 1))
@@ -347,9 +366,19 @@ def tortured(case, folder, rng, tries):
         lost, doubled = lost_and_doubled(expected, case.outcome(place))
         report["tries"] += more
         report["lost"] += len(lost) + max(0, kept - went_on)
-        report["doubled"] += len(doubled)
-        print(f"  {case.kind}: killed with {kept} kept, went on from {went_on}; lost {lost[:5]}, doubled {doubled[:5]}")
+        twice = SERVER.answered.total() - paid
+        report["doubled"] += len(doubled) + max(0, twice - IN_FLIGHT * more)
+        told = f"lost {lost[:5]}, doubled {doubled[:5]}, paid twice {twice}"
+        print(f"  {case.kind}: killed with {kept} kept, went on from {went_on}; {told}", flush=True)
     return report
+
+
+@contextmanager
+def served():
+    """Answer as ``openai/`` until the block ends."""
+    with running(SERVER):
+        os.environ |= {"OPENAI_BASE_URL": SERVER.url, "OPENAI_API_KEY": KEY}
+        yield
 
 
 def main():
@@ -370,7 +399,7 @@ def main():
         if row["notebook"] == RESULTS
     }
     failed = False
-    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder, served():
         for case in [*cases(), chain()]:
             if chosen.only and case.kind not in chosen.only:
                 continue
