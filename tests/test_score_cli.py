@@ -49,6 +49,7 @@ def test_a_file_is_what_its_name_says_and_can_be_read_back(pairs, name):
     ("arguments", "wanted"),
     [
         (["judge", "pairs.jsonl", "--out", "v.parquet.gz"], "--out v.parquet.gz: Parquet is packed already"),
+        (["judge", "pairs.jsonl", "--out", "v.tsv"], "--out v.tsv: .tsv is not written; name a file in .jsonl, .csv"),
         (["judge", "pairs.jsonl", "--out", "v.csv", "--summary", "v.txt"], "--summary v.txt: name a file"),
         (
             ["judge", "pairs.jsonl", "--out", "v.json", "--summary", "./v.json"],

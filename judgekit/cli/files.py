@@ -124,6 +124,8 @@ def check_out(out: str, source: str, tables: bool = False, option: str = "--out"
             complaint = "this command writes JSON lines"
         elif out.lower().endswith(".parquet.gz"):
             complaint = "Parquet is packed already: leave out .gz"
+        elif path.suffix.lower() in (".tsv", ".xls", ".xlsx", ".feather", ".zip"):
+            complaint = f"{path.suffix} is not written; name a file in .jsonl, .csv (with .gz or without) or .parquet"
     except (OSError, ValueError) as bad:  # a name that is too long, a folder that may not be entered
         complaint = reason(bad)
     if complaint:

@@ -32,9 +32,13 @@ def store(
 
     from judgekit.scoring.store import VerdictStore, user_store_path
 
-    path = Path(store or user_store_path())
+    other = "(--store FILE or JUDGEKIT_STORE names another)"
+    try:
+        path = Path(store or user_store_path())
+    except RuntimeError as homeless:  # nobody knows a home
+        raise Stop(BAD_INPUT, f"{homeless} {other}") from None
     if not path.is_file():
-        raise Stop(BAD_INPUT, f"{path}: there is no verdict store yet (--store FILE names another)")
+        raise Stop(BAD_INPUT, f"{path}: there is no verdict store yet {other}")
     if prune and judge is None and before is None:
         raise Stop(BAD_INPUT, "--prune: say of what, by --judge or --before")
     try:
