@@ -74,6 +74,7 @@ BAD_LINES = {
     "id boolean": (pair_line(id=True), ["line 1", "'id'", "boolean"]),
     "id empty": (pair_line(id=""), ["line 1", "'id'", "empty"]),
     "unknown label": (pair_line(label="left"), ["line 1", "'label'", "'left'"]),
+    "third letter": (pair_line(label="C"), ["line 1", "'label'", "'C'", "A, B or tie"]),  # of three, or a tie?
     "ambiguous label": (pair_line(label="1"), ["line 1", "'label'", "'1'", "A, B or tie"]),
     "label number": (pair_line(label=0), ["line 1", "'label'", "the number 0"]),
     "reference list": (pair_line(reference=[]), ["line 1", "'reference'", "a list"]),
@@ -153,7 +154,7 @@ def test_any_text_is_a_response(tmp_path, text):
     assert (pair.response_a, pair.response_b) == (text, "two")
 
 
-LABELS = {"A": "A", "b": "B", "Tie": "tie", "TIE": "tie", "c": "tie", " a ": "A", "response_B": "B", "draw": "tie"}
+LABELS = {"A": "A", "b": "B", "Tie": "tie", "TIE": "tie", " a ": "A", "response_B": "B", "draw": "tie"}
 
 
 @pytest.mark.parametrize("given, label", [*LABELS.items(), ("", None), (None, None)])

@@ -15,7 +15,7 @@ from judgekit.data.loading import text_key
 from judgekit.data.pairfile.lines import Fields, PairFileError, Place, kind_of, missing, records
 from judgekit.records import PreferencePair, Turn
 
-LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie", "c": "tie"}
+LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie"}
 Model = TypeVar("Model", bound=BaseModel)
 
 
