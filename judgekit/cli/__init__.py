@@ -25,8 +25,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Judge or label pairs of responses, score verdicts, rate single answers, attack judges, collect responses, "
-    "fetch data, and show the verdict store. Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 "
-    "interrupted; 1 anything else.",
+    "fetch data, and show the verdict store. Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished "
+    "with failed items; 130 interrupted; 1 anything else.",
 )
 for _command in (judge, score, rate, attack, label, collect, fetch, store):
     app.command()(_command)

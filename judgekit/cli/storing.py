@@ -17,7 +17,7 @@ def store(
     store: Store = None,
     judge: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this judge: provider/model.")] = None,
     settings: Settings = None,
-    before: Annotated[str | None, typer.Option(metavar="DATE", help="Only what was written before: 2026-01-31.")] = None,
+    before: Annotated[str | None, typer.Option(metavar="DATE", help="Only what was written before this day.")] = None,
     price_in: Annotated[float, typer.Option(min=0, help="Per million tokens that were read.")] = 0.0,
     price_out: Annotated[float, typer.Option(min=0, help="Per million tokens that were written.")] = 0.0,
     prune: Annotated[bool, typer.Option("--prune", help="Remove what is listed; needs --judge or --before.")] = False,
@@ -53,7 +53,8 @@ def store(
         print(_ROW.format(*_HEAD))
         for name, count, failed, read, wrote, first, last in rows:
             cost = f"{(read * price_in + wrote * price_out) / 1e6:,.2f}" if price_in or price_out else "-"
-            print(_ROW.format(name[:12], *(f"{n:,}" for n in (count, failed, read, wrote)), cost, first[:10], last[:10]))
+            numbers = (f"{n:,}" for n in (count, failed, read, wrote))
+            print(_ROW.format(name[:12], *numbers, cost, first[:10], last[:10]))
         if prune:
             print(f"{kept.prune(wanted, day):,} replies removed, {path.stat().st_size / 1e6:,.2f} MB left")
     return DONE

@@ -98,8 +98,9 @@ def legend(figure: Figure) -> None:
         return
     room = figure.bbox.width / figure.dpi * LETTERS * 1.25
     widths = [len(name) + 5 for name in drawn]
-    fits = (n for n in range(1, len(widths)) if sum(max(widths[at : at + n]) for at in range(0, len(widths), n)) <= room)
-    lines = next(fits, len(widths))  # names fill a column before the next one
+    lines = 1  # of a column, which names fill before the next one
+    while lines < len(widths) and sum(max(widths[at : at + lines]) for at in range(0, len(widths), lines)) > room:
+        lines += 1
     columns = -(-len(drawn) // lines)
     where: Any = {"loc": "outside upper center", "ncols": columns, "columnspacing": 1.2, "handlelength": 1.6}
     figure.legend(list(drawn.values()), list(drawn), **where)

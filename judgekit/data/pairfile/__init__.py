@@ -135,10 +135,10 @@ def read_pairs(path: str | Path) -> list[PreferencePair]:
     (``.parquet``) are counted from 1 as lines are. A row takes at most 8 MiB, unpacked.
 
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
-    a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C`` is
-    refused because it may be a third response, ``1`` and ``2`` because they may count from 0). Or it is ``prompt``, ``chosen``, ``rejected``,
-    each a text or a list of ``{"role", "content"}`` messages; the chosen response is then A, and the label is A. Other
-    fields are ignored.
+    a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``
+    is refused because it may be a third response, ``1`` and ``2`` because they may count from 0). Or it is ``prompt``,
+    ``chosen``, ``rejected``, each a text or a list of ``{"role", "content"}`` messages; the chosen response is then A,
+    and the label is A. Other fields are ignored.
     """
     return [row.pair for row in read_pair_rows(path)]
 
