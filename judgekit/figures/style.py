@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,52 +14,14 @@ from matplotlib import font_manager
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
 
+from judgekit.data.files import load_plain
+
 COLUMN, SLIDE, TEXT = 3.4, 5.5, 7.0  # widths in inches: of a column and of the text of the report, of a slide's text
 GREY, LIGHT, DARK = "#6b6b6b", "#d9d9d9", "#444444"
-# Okabe and Ito's colours, which colour-blind readers can tell apart; grey for judges that do not read the responses.
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, RED = "#0072B2", "#E69F00", "#D55E00"
-JUDGES = {
-    "minilm": (BLUE, "o"),
-    "minilm_defended": ("#003F5C", "8"),
-    "features": (ORANGE, "s"),
-    "pandalm_7b": (RED, "D"),
-    "auto_j_13b": ("#009E73", "^"),
-    "gpt_3_5": ("#CC79A7", "v"),
-    "gpt_4": ("#8A2D6B", "P"),
-    "jury_without_gpt_4": ("#000000", "d"),
-    "probe_pairs": ("#332288", "d"),
-    "longer": ("#56B4E9", "<"),
-    "shorter": ("#6E6E00", ">"),
-    "first": (GREY, "1"),
-    "second": (GREY, "2"),
-    "random": ("#9a9a9a", "X"),
-    "majority_class": ("#3d3d3d", "*"),
-    # Published judges that are drawn side by side: a hash would give two of them one colour.
-    "chatgpt": ("#CC79A7", "<"),
-    "chatgpt_0301": ("#DDA0C5", "^"),
-    "palm2": ("#009E73", "s"),
-    "llama2": ("#56B4E9", "D"),
-    "falcon": ("#E69F00", "o"),
-    "gpt_4o_mini": ("#CC79A7", "P"),
-    "gpt_4o": ("#8A2D6B", "D"),
-    "gemini_flash": ("#E69F00", "v"),
-    "gemini_pro": ("#D55E00", "o"),
-    "llama_31": ("#56B4E9", "X"),
-    "mistral_v03": ("#117733", "v"),
-    "exaone_32b": ("#009E73", "X"),
-    "gemma_3_270m": ("#AA4499", "^"),
-    "gemma_4_12b": ("#E69F00", ">"),
-    "qwen2_5_7b": ("#7FC4EE", "o"),
-    "qwen2_5_14b": ("#0072B2", "D"),
-    "qwen2_5_32b": ("#003C66", "^"),
-    "qwen2_5_coder_0_5b": ("#999933", "p"),
-    "qwen2_5_coder_0_5b_reward": ("#999933", "h"),
-    "qwen2_5_coder_1_5b": ("#3F3F00", "X"),
-    "smollm2_135m": ("#8C510A", "*"),
-    "smollm2_135m_dpo": ("#8C510A", "D"),
-    "smollm2_135m_reward": ("#8C510A", "h"),
-    "smollm2_135m_sft": ("#8C510A", "P"),
-}
+_COLOURS = load_plain(Path(__file__).with_name("colours.yaml").read_text(encoding="utf-8"))
+JUDGES: dict[str, tuple[str, str]] = {judge: tuple(style) for judge, style in _COLOURS.items()}
 # What is no judge, in the order it is drawn.
 SERIES = (BLUE, ORANGE, "#009E73", RED, "#CC79A7", "#56B4E9")
 OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77", "#44AA99", "#999933")
