@@ -13,18 +13,8 @@ from judgekit.data.sources import source_hashes
 from judgekit.data.sources.rows import parse_json, read_document
 from judgekit.data.votes import Votes, votes_from_long
 
-TITLES = {
-    "cebab_aspects": "CEBaB aspects",
-    "framing": "framing",
-    "lgbteen": "LGBTeen",
-    "mtbench": "MT-bench, AltTest",
-    "wax": "WAX",
-    "10k_prompts": "10k Prompts",
-    "cebab_stars": "CEBaB stars",
-    "lesion": "lesion",
-    "summeval": "SummEval",
-    "kilogram": "KiloGram",  # labels are free words
-}
+# Of the last, KiloGram, labels are free words.
+TASKS = "cebab_aspects framing lgbteen mtbench wax 10k_prompts cebab_stars lesion summeval kilogram".split()
 ORDERED = ("10k_prompts", "cebab_stars", "lesion", "summeval")  # labels are whole numbers; near ones are nearly right
 REVIEWS = ("cebab_aspects", "cebab_stars")  # an item's name ends its review's with six digits for the edited text
 
@@ -41,9 +31,9 @@ class Task:
 
 
 def load_task(name: str) -> Task:
-    """People's votes on one of `TITLES`, and language models' labels; KeyError if there is no such task."""
-    if name not in TITLES:
-        raise KeyError(f"no annotation task {name!r}; there are {', '.join(TITLES)}")
+    """People's votes on one of `TASKS`, and language models' labels; KeyError if there is no such task."""
+    if name not in TASKS:
+        raise KeyError(f"no annotation task {name!r}; there are {', '.join(TASKS)}")
     people, models = (_labels_of(file) for file in _files_of(name))
     used = {label for by_item in (*people.values(), *models.values()) for label in by_item.values()}
     classes = sorted(used, key=int if name in ORDERED else str)
