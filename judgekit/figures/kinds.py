@@ -63,15 +63,13 @@ def forest(
         for row in table.drop_duplicates(y).to_dict("records"):
             ax.barh(rows[row[y]], row[high] - row[low], left=row[low], height=0.78, color=LIGHT, zorder=1)
             ax.plot([row[middle]] * 2, [rows[row[y]] - 0.39, rows[row[y]] + 0.39], color=DARK, zorder=1.5)
-    labelled = set()
     spread = _whiskers(table, "value", "low", "high").T
     for row, error in zip(table.to_dict("records"), spread, strict=True):
         name = row[hue] if hue else row[y]
         at = rows[row[y]] + (own[row[y]].index(name) - (len(own[row[y]]) - 1) / 2) * step if hue else rows[row[y]]
         colour, marker = _style(styles, name)
         face = {} if clear is None or row[clear] else HOLLOW
-        label = display_name(str(name)) if hue and name not in labelled else None
-        labelled.add(name)
+        label = display_name(str(name)) if hue else None
         if before:
             ax.plot([row[before], row["value"]], [at, at], color=colour, lw=0.5, zorder=2)
             ax.plot(row[before], at, marker, color=colour, zorder=2.5, **HOLLOW)
@@ -165,7 +163,6 @@ def scatter(
     ``hue``) beside it; of the others the legend tells. ``clear``: a column of booleans, false is hollow.
     """
     required(table, x, y, hue)
-    labelled = set()
     for row in table.to_dict("records"):
         colour, marker = _style(styles, row[hue])
         error = {}
@@ -173,8 +170,7 @@ def scatter(
             if f"{column}_low" in row:
                 error[axis] = _whiskers(pd.DataFrame([row]), column, f"{column}_low", f"{column}_high")
         beside = row[named] if isinstance(named, str) else named
-        told = None if beside or row[hue] in labelled else display_name(str(row[hue]))
-        labelled.add(row[hue])
+        told = None if beside else display_name(str(row[hue]))
         face = {} if clear is None or row[clear] else HOLLOW
         mark: Any = {"fmt": marker, "color": colour, "elinewidth": 0.7, "ms": 4.5, **face, **error}
         ax.errorbar(row[x], row[y], label=told, **mark)
