@@ -7,6 +7,7 @@ which 61 came from a source that had put the models in alphabetical order. `ALL`
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -33,30 +34,12 @@ Texts = tuple[str, ...]
 
 
 class Vote(NamedTuple):
-    """One vote, in the order of models of its row; without texts where they were not looked up."""
+    """The row of a vote, whose fields both forms of the data spell alike, and what was voted on."""
 
-    question_id: int
-    model_a: str
-    model_b: str
-    turn: int
-    judge: str
-    label: str
-    where: str
-    questions: Texts = ()  # two, as answers are
-    answers_a: Texts | None = None  # None where the source lacks that model's answers
-    answers_b: Texts | None = None
-
-    @property
-    def item_id(self) -> str:
-        """The id of what is voted on, question, ordered pair of models and turn: ``81:alpaca-13b:gpt-4:1``."""
-        return f"{self.question_id}:{self.model_a}:{self.model_b}:{self.turn}"
-
-
-def vote_of(row: Row, questions: Texts = (), answers_a: Texts | None = None, answers_b: Texts | None = None) -> Vote:
-    """The vote of a row, whose fields both forms of the data spell alike."""
-    number, turn = row.whole("question_id"), row.code("turn", {1: 1, 2: 2})
-    cast = (row.text("judge"), row.code("winner", WINNER_CODES), row.where)
-    return Vote(number, row.text("model_a"), row.text("model_b"), turn, *cast, questions, answers_a, answers_b)
+    row: Row
+    questions: Texts  # two, as answers are
+    answers_a: Texts | None  # None where the source lacks that model's answers
+    answers_b: Texts | None
 
 
 def load(benchmark: str) -> Loaded:
@@ -82,17 +65,13 @@ def votes_from_files(rows: Rows, questions: Mapping[int, Row], answer_rows: Rows
     for row in rows:
         number = row.whole("question_id")
         both = (answers.get((number, row.text(model))) for model in ("model_a", "model_b"))
-        votes.append(vote_of(row, tuple(questions[number].texts("turns", n=2)), *both))
+        votes.append(Vote(row, tuple(questions[number].texts("turns", n=2)), *both))
     return votes
 
 
 def votes_from_hub_rows(rows: Rows) -> list[Vote]:
     """Votes of the hub set's rows, which carry both conversations as lists of ``{"role", "content"}``."""
-    votes = []
-    for row in rows:
-        questions, answers_a = _conversation(row, "conversation_a")
-        votes.append(vote_of(row, questions, answers_a, _conversation(row, "conversation_b")[1]))
-    return votes
+    return [Vote(row, *_conversation(row, "conversation_a"), _conversation(row, "conversation_b")[1]) for row in rows]
 
 
 def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
@@ -112,48 +91,53 @@ def pairs_from_votes(
     The report counts ``votes``, and those that lack a model's answers (``missing_responses``) or in which an answer
     shown, an earlier turn's too, is empty (``empty_turns``). ``references``: GPT-4's, one per turn.
     """
-    cells: dict[str, list[Vote]] = {}
+    cells: dict[str, list[PreferencePair]] = {}
     report = {"votes": len(votes), "missing_responses": 0, "empty_turns": 0}
     for vote in votes:
-        cells.setdefault(vote.item_id, []).append(vote)
-        if vote.answers_a is None or vote.answers_b is None:
+        pair = _pair_of_vote(vote, questions, references, benchmark)
+        cells.setdefault(pair.item_id, []).append(pair)
+        if pair.label_kind == "missing":
             report["missing_responses"] += 1
         else:
-            shown = (*vote.answers_a[: vote.turn], *vote.answers_b[: vote.turn])
-            report["empty_turns"] += not all(text.strip() for text in shown)
-    return [_pair_from_votes(cell, questions, references, benchmark) for cell in cells.values()], report
+            shown = [text for turn in pair.turns for text in (turn.response_a, turn.response_b)]
+            report["empty_turns"] += not all(text.strip() for text in (*shown, *pair.responses))
+    return [_with_all_votes(cell) for cell in cells.values()], report
 
 
-def _pair_from_votes(
-    votes: list[Vote], questions: Mapping[int, Row], references: Mapping[int, Texts], benchmark: str
+def _pair_of_vote(
+    vote: Vote, questions: Mapping[int, Row], references: Mapping[int, Texts], benchmark: str
 ) -> PreferencePair:
-    """The pair that votes of one cell are on, with their majority; a judge's second vote is kept as ``<judge>#2``."""
-    first = votes[0]
-    last, reference = first.turn - 1, references.get(first.question_id, ())
-    answers_a, answers_b = first.answers_a or ("", ""), first.answers_b or ("", "")
-    cast: dict[str, str] = {}
-    seen: Counter[str] = Counter()
-    for vote in votes:
-        seen[vote.judge] += 1
-        cast[vote.judge if seen[vote.judge] == 1 else f"{vote.judge}#{seen[vote.judge]}"] = vote.label
-    return PreferencePair(
-        item_id=first.item_id,
-        benchmark=benchmark,
-        question=first.questions[last],
-        response_a=answers_a[last],
-        response_b=answers_b[last],
-        subset=questions[first.question_id].text("category"),
-        cluster_id=str(first.question_id),
-        reference=reference[last] if len(reference) > last else None,
-        turns=tuple(Turn(*turn) for turn in zip(first.questions, answers_a, answers_b, strict=False))[:last],
-        model_a=first.model_a,
-        model_b=first.model_b,
-        label=majority_label(cast),
-        votes=cast,
+    """The pair that a vote is on, with this vote; ``81:alpaca-13b:gpt-4:1`` is its question, models and turn."""
+    row = vote.row
+    number, turn = row.whole("question_id"), row.code("turn", {1: 1, 2: 2})
+    model_a, model_b, reference = row.text("model_a"), row.text("model_b"), references.get(number, ())
+    both = (vote.answers_a, vote.answers_b)
+    sides = (vote.questions, *(answers or ("", "") for answers in both))
+    return pair_of(
+        row,
+        benchmark,
+        *(texts[turn - 1] for texts in sides),
+        item_id=f"{number}:{model_a}:{model_b}:{turn}",
+        subset=questions[number].text("category"),
+        cluster_id=str(number),
+        reference=reference[turn - 1] if len(reference) >= turn else None,
+        turns=tuple(Turn(*shown) for shown in zip(*sides, strict=False))[: turn - 1],
+        model_a=model_a,
+        model_b=model_b,
+        votes={row.text("judge"): row.code("winner", WINNER_CODES)},
         # Votes on a missing response are votes that nobody can be scored on.
-        label_kind="missing" if None in (first.answers_a, first.answers_b) else "human",
-        source=first.where,
+        label_kind="missing" if None in both else "human",
     )
+
+
+def _with_all_votes(pairs: list[PreferencePair]) -> PreferencePair:
+    """The first of the pairs of one cell, with the votes of all; a judge's second vote is kept as ``<judge>#2``."""
+    votes: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    for judge, label in (vote for pair in pairs for vote in pair.votes.items()):
+        seen[judge] += 1
+        votes[judge if seen[judge] == 1 else f"{judge}#{seen[judge]}"] = label
+    return replace(pairs[0], votes=votes, label=majority_label(votes))
 
 
 # --- the questions asked again, of models that people did not compare

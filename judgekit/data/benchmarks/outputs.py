@@ -64,11 +64,11 @@ def _mtbench_items() -> frozenset[str]:
 
 def mtbench_row(row: Row, judge: str) -> Iterator[Verdict]:
     """GPT-4's verdict, from both orders, for each item of MT-bench on the two answers (in either order), as ``ab``."""
-    vote = mtbench.vote_of(row)
-    turned = vote._replace(model_a=vote.model_b, model_b=vote.model_a, label=SWAPPED[vote.label])
-    for one in (vote, turned):
-        if one.item_id in _mtbench_items():
-            yield _verdict(one.item_id, judge, "ab", one.label, row.text("winner"))
+    label, models = row.code("winner", mtbench.WINNER_CODES), (row.text("model_a"), row.text("model_b"))
+    for (first, second), own in ((models, label), (models[::-1], SWAPPED[label])):
+        item_id = f"{row.whole('question_id')}:{first}:{second}:{row.whole('turn')}"
+        if item_id in _mtbench_items():
+            yield _verdict(item_id, judge, "ab", own, row.text("winner"))
 
 
 def repro_row(row: Row, judge: str) -> Iterator[Verdict]:
