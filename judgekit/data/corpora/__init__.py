@@ -132,10 +132,6 @@ def _kto_mix(rows: list[Row]) -> Loaded:
     return pairs, {"responses": len(rows), "unpaired": unpaired}
 
 
-def _output(number: int, row: Row) -> str:
-    return row.texts("outputs", n=2)[number]
-
-
 def _conversations(name: str, file: str) -> DataSet:
     return of_files(each(partial(_chosen_rejected, name=name)), file)
 
@@ -149,7 +145,7 @@ CORPORA = {
         columns(
             turned_pair,
             "chatbot_arena",
-            ("instruction", partial(_output, 0), partial(_output, 1)),
+            ("instruction", lambda row: row.texts("outputs", n=2)[0], lambda row: row.texts("outputs", n=2)[1]),
             kind="human",
             label=lambda row: row.inner("preferences").code("human", {1: "A", 2: "B"}),
         ),
