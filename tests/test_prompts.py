@@ -8,16 +8,10 @@ from hostile import PROMPTS as HOSTILE
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import Request
-from judgekit.prompts import (
-    POLICIES,
-    Demonstration,
-    PromptError,
-    PromptTooLong,
-    draw_demonstrations,
-    load_strategy,
-    strategy_names,
-)
+from judgekit.prompts import PromptError, PromptTooLong, draw_demonstrations, load_strategy, strategy_names
+from judgekit.prompts.demonstrations import Demonstration
 from judgekit.prompts.files import placeholders
+from judgekit.prompts.strategy import POLICIES
 from judgekit.records import PreferencePair
 
 # SHA-256 of the figures of the assignment, white space squeezed.
