@@ -12,15 +12,15 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from judgekit.data.paths import PACKAGE
 from judgekit.prompts import strategy_names
-from judgekit.prompts.files import template_text
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "⟦stop⟧"]  # the last one no list of ours knows
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-TEXTS = [template_text(f"strategies/{name}.txt") for name in strategy_names()] + [
+TEXTS = [(PACKAGE / f"prompts/strategies/{name}.txt").read_text("utf-8") for name in strategy_names()] + [
     "Rating: [[1]] Rating: [[5]] Rating: [[10]] [[A]] [[B]] [[C]] Output (a) is better. Output (b) is better. " * 9
 ]
 SHAPE = {

@@ -15,11 +15,6 @@ class PromptError(ValueError):
     """A strategy cannot be had, or cannot be rendered for this pair."""
 
 
-def template_text(name: str) -> str:
-    """The text of a packaged template file, e.g. ``"strategies/cot.txt"``; FileNotFoundError if there is none."""
-    return (_FOLDER / name).read_text(encoding="utf-8")
-
-
 def template_names(folder: str) -> list[str]:
     """Names of the template files of a folder, without ``.txt``."""
     return sorted(path.stem for path in (_FOLDER / folder).glob("*.txt"))
@@ -34,6 +29,11 @@ def read_sections(text: str) -> tuple[dict[str, str], Sections]:
     first, *rest = _SECTION.split(text)
     head = dict(line.split(": ", 1) for line in first.splitlines() if line.strip())
     return head, [(name.strip(), body.strip("\n")) for name, body in zip(rest[::2], rest[1::2], strict=True)]
+
+
+def template_of(name: str) -> tuple[dict[str, str], Sections]:
+    """Head and sections of a packaged template file, e.g. ``"scores/direct.txt"``."""
+    return read_sections((_FOLDER / name).read_text(encoding="utf-8"))
 
 
 def read_strategy(name: str) -> tuple[dict[str, str], Sections]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from judgekit.data.files import load_plain
-from judgekit.prompts.files import PromptError, fill, read_sections, template_names, template_text
+from judgekit.prompts.files import PromptError, fill, template_names, template_of
 from judgekit.prompts.strategy import Call, Strategy, turn_templates
 
 _MOST_SCORES = 1000  # of a scale: each is a reply that is weighed
@@ -86,7 +86,7 @@ def score_prompt(name: str, rubric: Rubric | None = None) -> Strategy:
     rubric = rubric or Rubric()
     if name not in (known := template_names("scores")):
         raise PromptError(f"no prompt for scores is called {name!r}; there are {', '.join(known)}")
-    head, sections = read_sections(template_text(f"scores/{name}.txt"))
+    head, sections = template_of(f"scores/{name}.txt")
     texts, view = dict(sections), head["kind"]
     ends = {"lowest": str(rubric.scores[0]), "highest": str(rubric.scores[-1])}
     system = fill(texts["system"], {"criterion": rubric.criterion, "levels": rubric.described, **ends})

@@ -1,7 +1,5 @@
 """A strategy: the calls that lead to a verdict, read from its file, rendered for a pair."""
 
-import hashlib
-import json
 import re
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -10,17 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from judgekit.prompts.demonstrations import Demonstration
-from judgekit.prompts.files import (
-    PromptError,
-    Sections,
-    fill,
-    placeholders,
-    read_sections,
-    read_strategy,
-    template_names,
-    template_text,
-)
+from judgekit.prompts.files import PromptError, Sections, fill, placeholders, read_strategy, template_names, template_of
 from judgekit.prompts.texts import Prompt, cut_middle, fit, marks_pattern, message_characters, neutralised
+from judgekit.records import fingerprint_of
 
 POLICIES = ("permissive", "strict")
 SHOWN = {
@@ -80,7 +70,7 @@ class Strategy:
         shown = [[d.question, d.first, d.second, d.verdict] for d in self.demonstrations]
         parts: list[Any] = [self.name, self.kind, self.format, self.flow, self.reads, self.policy, calls, shown]
         parts += [self.turn_templates, self.said, self.marks.pattern]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+        return fingerprint_of(*parts)[:16]
 
     @cached_property
     def marks(self) -> re.Pattern[str]:
@@ -165,7 +155,7 @@ def load_strategy(name: str, policy: str = "permissive", demonstrations: Sequenc
     if (head.get("demonstrations") == "yes") != bool(demonstrations):
         wanted = "shows no demonstrations" if demonstrations else "needs demonstrations"
         raise PromptError(f"strategy {name!r} {wanted}")
-    wording = dict(read_sections(template_text(f"verdicts/{head['format']}.txt"))[1])
+    wording = dict(template_of(f"verdicts/{head['format']}.txt")[1])
     return Strategy(
         name,
         head["kind"],
@@ -185,7 +175,7 @@ def load_strategy(name: str, policy: str = "permissive", demonstrations: Sequenc
 def turn_templates(names: str = _SIDES) -> dict[str, str]:
     """How earlier turns are shown, with the two sides named as in the strategy."""
     name_a, name_b = names.split(" | ")
-    sections = dict(read_sections(template_text("turns.txt"))[1])
+    sections = dict(template_of("turns.txt")[1])
     return {view: text.replace("{name_a}", name_a).replace("{name_b}", name_b) for view, text in sections.items()}
 
 

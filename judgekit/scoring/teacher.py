@@ -16,7 +16,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.inside.aspects import Aspect, load_aspects, rubric, shown_response
 from judgekit.judges.completions import ChatModel, load_chat_model
 from judgekit.judges.generative import Messages
-from judgekit.prompts.files import fill, read_sections, template_text
+from judgekit.prompts.files import fill, template_of
 from judgekit.prompts.parsing import read_objects, reply_part
 from judgekit.prompts.texts import LONE_SURROGATE
 from judgekit.records import Reply, fingerprint_of
@@ -24,7 +24,7 @@ from judgekit.scoring.store import VerdictStore
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ADDED = ("total_score", "ratings", "teacher")  # fields of a rated row, beside one for each aspect
-_SYSTEM = dict(read_sections(template_text("teacher.txt"))[1])["system"]  # what a teacher is told, with fields
+_SYSTEM = dict(template_of("teacher.txt")[1])["system"]  # what a teacher is told, with fields
 # In JSON, a back-slash begins one of these; in LaTeX, which teachers quote, it begins anything.
 _BACK_SLASH = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 
