@@ -6,6 +6,7 @@ neither a tokenizer nor a parser takes for the mark, even when the judge quotes 
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,18 +89,12 @@ def fit(cut_to: Callable[[int], Prompt], longest: int, limit: int | None, measur
     ``cut_to``: the prompt with every response cut to a number of characters; ``longest``: those of the longest one.
     The rule looks at lengths only, so it treats both positions alike. Questions and references are never cut.
     """
-    best = cut_to(longest)
-    if limit is None or measure(best.messages) <= limit:
-        return best
-    low, high, best = LEAST_KEPT, longest, cut_to(LEAST_KEPT)
-    if (size := measure(best.messages)) > limit:
-        cut = f"with every response cut to {low} characters"
+    whole = cut_to(longest)
+    if limit is None or measure(whole.messages) <= limit:
+        return whole
+    if (size := measure(cut_to(LEAST_KEPT).messages)) > limit:
+        cut = f"with every response cut to {LEAST_KEPT} characters"
         raise PromptTooLong(f"the prompt has {size:,} units {cut}; {limit:,} are allowed")
-    while high - low > 1:
-        middle = (low + high) // 2
-        prompt = cut_to(middle)
-        if measure(prompt.messages) <= limit:
-            low, best = middle, prompt
-        else:
-            high = middle
-    return best
+    fewer = range(longest - 1, LEAST_KEPT, -1)
+    left_out = bisect_left(fewer, True, key=lambda keep: measure(cut_to(keep).messages) <= limit)
+    return cut_to(longest - 1 - left_out)
