@@ -14,19 +14,7 @@ from judgekit.data.files import load_plain
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
 
-__all__ = [
-    "Judge",
-    "JudgesError",
-    "Request",
-    "UnknownJudge",
-    "declared_judges",
-    "judges_of_run",
-    "load_judge",
-    "model_of_run",
-    "request_key",
-    "request_of",
-    "verdict_of",
-]
+__all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "request_of", "verdict_of"]
 
 DECLARED = "judges.yaml"
 ASKED = {  # take settings
