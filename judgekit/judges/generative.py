@@ -1,6 +1,5 @@
 """From a strategy and a pair to a reply, whatever engine completes the prompts."""
 
-import hashlib
 import json
 import math
 import re
@@ -17,7 +16,7 @@ from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.prompts.parsing import BRACKETS, LABELS, LETTER, OUTPUT, Parsed, parse, reply_part, verdict_of_scores
 from judgekit.prompts.texts import message_characters
-from judgekit.records import SWAPPED, Reply
+from judgekit.records import SWAPPED, Reply, fingerprint_of
 
 DEFAULT = "pairwise"  # the assignment's prompt
 OPEN_TOKENS = 1024
@@ -57,9 +56,9 @@ class Ask(NamedTuple):
     shown: tuple[str, ...]  # calls whose completions stand in it
 
     @property
-    def key(self) -> bytes:
+    def key(self) -> str:
         """What is the same for equal questions, and for no others."""
-        return hashlib.sha256(json.dumps([self.call, *self.messages]).encode()).digest()
+        return fingerprint_of(self.call, *self.messages)
 
 
 Asking = Callable[..., Generator[Ask, tuple[Completion, bool], Completion]]
@@ -138,12 +137,12 @@ class AskedJudge:
 
     def forecast(self, requests: Sequence[Request]) -> Forecast:
         """What judging some requests would take: each interview is held with completions that say nothing."""
-        calls: dict[bytes, tuple[bool, int, int]] = {}
+        calls: dict[str, tuple[bool, int, int]] = {}
         impossible = 0
         written = {c.name: 0 if self.weighs(c.name) else self.max_new_tokens(c.name) for c in self.strategy.calls}
         opinions = written["verdict"]  # what a synthesis is shown
         for request in requests:
-            own: dict[bytes, tuple[bool, int, int]] = {}
+            own: dict[str, tuple[bool, int, int]] = {}
             steps = self.steps(request)
             try:
                 ask = next(steps)

@@ -280,7 +280,7 @@ class HFJudge(AskedJudge):
             spare = {n for n, key in enumerate(keys) if key not in waiting}
             for completed in self.complete(list(asked.values()), spare):
                 replies = {}
-                known |= {keys[n]: done for n, done in completed.items() if isinstance(keys[n], bytes)}
+                known |= {keys[n]: done for n, done in completed.items() if isinstance(keys[n], str)}
                 # Whoever asked first goes on first: the order of the next round, and whose tokens they are.
                 turns = [(p != own[0], p, n) for n in completed for own in [waiting.get(keys[n], [])] for p in own]
                 for later, position, number in sorted(turns):
