@@ -77,11 +77,9 @@ class RewardJudge:
         if self.network is None:
             from transformers import AutoModelForSequenceClassification
 
-            files = self.files
+            kind, files = AutoModelForSequenceClassification, self.files
             options = {"num_labels": 1, "dtype": getattr(torch, self.dtype)}
-            network = load_network(
-                AutoModelForSequenceClassification, files.base, files.revision, files.adapter, **options
-            )
+            network = load_network(kind, files.base, files.revision, files.adapter, **options)
             network.config.pad_token_id = self.tokens.tokenizer.pad_token_id
             self.network = network.to(self.device).eval()
 

@@ -44,15 +44,10 @@ _UNPARSED = Parsed(None, "unparsed", None)
 _AMBIGUOUS = Parsed(None, "ambiguous", None)
 
 
-def parse(
-    name: str,
-    completion: str | None,
-    labels: Collection[str] = LABELS,
-    reads: str = "all",  # or "first line"
-) -> Parsed:
+def parse(name: str, completion: str | None, labels: Collection[str] = LABELS, reads: str = "all") -> Parsed:
     """The verdict of a completion, read in one of `FORMATS`; None (the model wrote nothing) is unparsed.
 
-    ``labels``: verdicts the labelling policy allows; ``reads``: the part of the completion that holds the verdict.
+    ``labels``: verdicts the labelling policy allows; ``reads``: where the verdict stands, ``all`` or ``first line``.
 
     >>> parse("brackets", "A quotes [[B]], but is right.\\n[[A]]")
     Parsed(verdict='first', status='ok', scores=None)
