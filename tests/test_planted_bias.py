@@ -10,7 +10,7 @@ from intervals import coverage
 from notebook_functions import functions_of
 
 from judgekit.bias.kinds import heterogeneity, shrunken_rates
-from judgekit.bias.length import doublings_of, error_gap, length_effects
+from judgekit.bias.length import length_effects, readable
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
 from judgekit.bias.self_preference import lifts
@@ -75,6 +75,7 @@ def test_intervals_that_ignore_prompts_fail():
 
 
 LIKING, RICHER = 0.5, 0.8
+ERROR_GAP = functions_of("41_verbosity_bias").error_gap
 JUDGE = PlantedBias(length=LIKING, position=0.4)
 ALIKE = PlantedBias(length=LIKING, skill=0.0, opinion=0.0)  # nothing but length: its pairs differ in nothing else
 
@@ -91,7 +92,7 @@ def many(bias=JUDGE, **population):
 
 def readings(table):
     """Every estimate of a table, by name."""
-    return length_effects(table)[0] | {"error_gap": error_gap(table, 500)}
+    return length_effects(table)[0] | {"error_gap": ERROR_GAP(readable(table), 500)}
 
 
 def test_intervals_hold_the_values_of_a_very_large_draw():
@@ -140,8 +141,9 @@ def test_intervals_that_ignore_prompts_fail_the_count():
 
 
 def test_error_gaps_are_confounded_where_long_is_better():
-    assert error_gap(many(PlantedBias(length=0.0), richer=RICHER), 20).value > 0.1  # no taste, and yet a gap
-    assert abs(error_gap(many(PlantedBias(length=0.0)), 20).value) < 0.01
+    fair, rich = (readable(many(PlantedBias(length=0.0), **how)) for how in ({}, {"richer": RICHER}))
+    assert ERROR_GAP(rich, 20).value > 0.1  # no taste, and yet a gap
+    assert abs(ERROR_GAP(fair, 20).value) < 0.01
 
 
 MODELS = {"good-1": 0.8, "fair-1": 0.0, "wordy-1": -0.4, "weak-1": -1.2, "base-1": 0.0}
@@ -155,7 +157,7 @@ def board_of(seed, bias, prompts=80):
     turned = (table["model_a"] == "base-1").to_numpy()
     columns = {"model": np.where(turned, table["model_b"], table["model_a"]), "prompt": table["prompt"].to_numpy()}
     columns["credit"] = np.where(turned, 1 - table["ab"], table["ab"])
-    columns["doublings"] = np.where(turned, -1, 1) * doublings_of(table).to_numpy()
+    columns["doublings"] = np.where(turned, -1, 1) * np.log2(table["words_a"] / table["words_b"]).to_numpy()
     return pd.DataFrame(columns)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.stats import Array, Number, interval, share_of
+from judgekit.stats import Array, Number
 
 SEPARATED = 15.0  # log odds per doubling that no data can tell from infinity
 
@@ -20,17 +20,14 @@ class Separated(ValueError):
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with a verdict and people's preference, with ``credit`` and ``doublings``; ValueError if none."""
-    table = table.assign(credit=table[["ab", "ba"]].mean(axis=1), doublings=doublings_of(table))
+    """The pairs with a verdict and people's preference, with ``credit`` and ``doublings`` (base-2 log of the words of A
+    over those of B, an empty response counting as one word); ValueError if none."""
+    doublings = np.log2(table["words_a"].clip(lower=1) / table["words_b"].clip(lower=1))
+    table = table.assign(credit=table[["ab", "ba"]].mean(axis=1), doublings=doublings)
     table = table[table["credit"].notna() & table["people"].notna()]
     if table.empty:
         raise ValueError("no pair has both a verdict and people's preference")
     return table
-
-
-def doublings_of(table: pd.DataFrame) -> Array:
-    """Base-2 log of the words of A over those of B; an empty response counts as one word."""
-    return np.log2(table["words_a"].clip(lower=1) / table["words_b"].clip(lower=1))
 
 
 def fit_log_odds(outcome: Array, design: Array, prompts: Array) -> Any:
@@ -72,19 +69,3 @@ def length_effects(table: pd.DataFrame) -> tuple[dict[str, Number], float]:
     found |= {"given_people": (given.params[1], *given.conf_int()[1])}
     effects = {name: Number(value, low, high, len(table), ".2f") for name, (value, low, high) in found.items()}
     return effects, float(excess.pvalue)
-
-
-def error_gap(table: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> Number:
-    """Error rate where people prefer the shorter response, less that where they prefer the longer; a tie is half wrong.
-
-    Saito et al. (2023), arXiv:2310.10076. Above 0 also where the votes for the shorter response are the close calls.
-    """
-    table = readable(table)
-    table = table[(table["people"] != 0.5) & (table["doublings"] != 0)]
-    wrong = 1 - np.where(table["people"] > 0.5, table["credit"], 1 - table["credit"])
-    longer = (table["people"] > 0.5).to_numpy() == (table["doublings"] > 0).to_numpy()
-    if longer.all() or not longer.any():
-        raise ValueError("people always prefer the longer response, or always the shorter: no gap can be told")
-    counts = np.column_stack([wrong * ~longer, ~longer, wrong * longer, longer]).astype(float)
-    options: Any = {"spec": ".1%", "n_boot": n_boot, "seed": seed, "signed": True}
-    return interval(lambda sums: share_of(sums[..., :2]) - share_of(sums[..., 2:]), table["prompt"], counts, **options)
