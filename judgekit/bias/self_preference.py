@@ -19,7 +19,7 @@ from scipy.special import expit
 from judgekit.stats import Array, Floats, Number, interval_of, resampled_sums, two_sided_p
 
 TABLE = Path(__file__).with_name("families.yaml")
-NO_FAMILY = ("other", "none")
+NO_FAMILY = ("other", "none")  # names of no family: what has one of them is akin to nothing
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
 STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring
@@ -45,11 +45,6 @@ def family_of(name: str) -> str:
         matched = ", ".join(f"{pattern} ({family})" for family, pattern in found)
         raise ValueError(f"{name!r} is matched by several patterns of {TABLE.name}: {matched}")
     return found[0][0]
-
-
-def same_family(first: str, second: str) -> bool:
-    """Whether two families are one; what has no family is akin to nothing, itself included."""
-    return first == second and first not in NO_FAMILY
 
 
 @dataclass(frozen=True)
