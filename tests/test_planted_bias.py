@@ -9,7 +9,7 @@ import pytest
 from intervals import coverage
 from notebook_functions import functions_of
 
-from judgekit.bias.kinds import heterogeneity, shrunken_rates
+from judgekit.bias.kinds import shrunken_rates
 from judgekit.bias.length import length_effects, readable
 from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
@@ -244,7 +244,7 @@ def test_rows_that_repeat_a_prompt_are_no_further_evidence(equal):
     assert covered("lift", repeated, truth) > 0.9 * len(repeated)
 
 
-MEAN_OF_KINDS = functions_of("44_domains").mean_of_kinds
+DOMAINS = functions_of("44_domains")
 SKILLS = np.linspace(0.2, 2.6, 9)
 
 
@@ -282,7 +282,7 @@ def test_intervals_hold_what_was_planted(spread):
     held = dict.fromkeys(("value", "raw", "mean", "unclustered"), 0.0)
     for seed in range(SIMULATIONS):
         table, truth = kinds(seed, skills_of(seed, spread))
-        rows, mean = shrunken_rates(table), MEAN_OF_KINDS(table, 300, seed)
+        rows, mean = shrunken_rates(table), DOMAINS.mean_of_kinds(table, 300, seed)
         ends = {"value": (rows["low"], rows["high"]), "raw": (rows["raw_low"], rows["raw_high"])}
         ends["unclustered"] = proportion_interval(rows["raw"], 2 * rows["n"])  # of every item twice
         for name, (low, high) in ends.items():
@@ -303,10 +303,10 @@ def test_one_that_is_unlike_the_others_is_drawn_to_them():
 
 def test_the_test_of_differences_is_one():
     same = [kinds(seed, [1.4] * 6)[0] for seed in range(SIMULATIONS)]
-    rejected = np.mean([heterogeneity(table, 99, seed) <= 0.05 for seed, table in enumerate(same)])
+    rejected = np.mean([DOMAINS.heterogeneity(table, 99, seed) <= 0.05 for seed, table in enumerate(same)])
     assert 0.02 <= rejected <= 1 - ENOUGH / 1000
-    apart = [heterogeneity(kinds(seed, SKILLS, (10, 20))[0], 99, seed) for seed in range(100)]
+    apart = [DOMAINS.heterogeneity(kinds(seed, SKILLS, (10, 20))[0], 99, seed) for seed in range(100)]
     assert np.mean([p <= 0.05 for p in apart]) > 0.6
     thrice = [pd.concat([table] * 3, ignore_index=True) for table in same[:300]]
     alone = [table.assign(prompt=np.arange(len(table)).astype(str)) for table in thrice]
-    assert np.mean([heterogeneity(table, 99, seed) <= 0.05 for seed, table in enumerate(alone)]) > 0.07
+    assert np.mean([DOMAINS.heterogeneity(table, 99, seed) <= 0.05 for seed, table in enumerate(alone)]) > 0.07

@@ -1,4 +1,4 @@
-r"""How well a judge does on each kind of task, and whether kinds differ by more than chance.
+r"""How well a judge does on each kind of task.
 
 A table has one row per item: category, prompt, hits and size (the item adds hits / size to a rate, weighted by size). A
 category :math:`c` with rate :math:`y_c` over :math:`n_c` items is read as :math:`n^*_c = n_c / d` independent ones
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc, betaln, expit, logit
 
-from judgekit.stats import LEVEL, Array, Floats, proportion_interval, ratio
+from judgekit.stats import LEVEL, Floats, proportion_interval
 
 SPREADS = np.arange(0.02, 0.95, 0.04)  # r: standard deviation between categories over that of a coin
 STEPS = np.linspace(-4, 4, 41)  # of the population's mean, in log odds: the closer to the data the finer
@@ -89,23 +89,3 @@ def _posterior(hits: Floats, misses: Floats) -> tuple[Floats, Floats, Floats]:
     low, high = ([np.interp(level, row, RATES) for row in below] for level in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     value = ((hits[:, None] + k[kept] * (hits[:, None] / worth).mean()) / (worth + k[kept])) @ weight
     return value, np.minimum(low, value), np.maximum(high, value)
-
-
-def heterogeneity(table: pd.DataFrame, n_permutations: int = 5000, seed: int = 0) -> float:
-    """P-value of "categories do not differ": the share of deals of whole prompts to categories, the given one included,
-    with at least its sum of squares between them."""
-    cells = cells_of(table)
-    codes, names = pd.factorize(cells.index.get_level_values("category"))
-    hits, size = cells["hits"].to_numpy(), cells["size"].to_numpy()
-    mean, count, rng = hits.sum() / size.sum(), len(names), np.random.default_rng(seed)
-
-    def between(codes: Array) -> Floats:
-        flat = (codes + count * np.arange(len(codes))[:, None]).ravel()
-        found, n = (
-            np.bincount(flat, np.tile(part, len(codes)), len(codes) * count).reshape(-1, count) for part in (hits, size)
-        )
-        return (n * (ratio(found, n) - mean) ** 2).sum(1)
-
-    blocks = [min(500, n_permutations - start) for start in range(0, n_permutations, 500)]  # memory stays flat
-    drawn = np.concatenate([between(rng.permuted(np.tile(codes, (rows, 1)), axis=1)) for rows in blocks])
-    return float((1 + (drawn >= between(codes[None])[0] - 1e-12).sum()) / (1 + len(drawn)))
