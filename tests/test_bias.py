@@ -11,7 +11,7 @@ from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
 
 from judgekit.bias.judged import judged_table
-from judgekit.bias.kinds import COLUMNS, cells_of, design_effect, shrunken_rates
+from judgekit.bias.kinds import cells_of, design_effect, shrunken_rates
 from judgekit.bias.length import Separated, length_effects, readable
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
 from judgekit.bias.position import log_odds, position_numbers
@@ -345,7 +345,7 @@ def test_the_new_sets_have_protocols():
 
 
 def rows(*items):
-    return pd.DataFrame(items, columns=COLUMNS)
+    return pd.DataFrame(items, columns=["category", "prompt", "hits", "size"])
 
 
 @pytest.mark.parametrize("right", [1.0, 0.0])

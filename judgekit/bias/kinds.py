@@ -20,7 +20,6 @@ NEGLIGIBLE = 1e-3  # of a population's probability, as a share of the most proba
 ROUNDS, MOST_HIDDEN = 20, 0.8  # of the fixed point; share of a coin's variance that a tiny category may hide
 SMALLEST_DESIGN = 0.1  # a judge that earns the same credit everywhere would have no doubt at all
 CROSSED = 0.2  # share of prompts in several categories from which categories are no independent samples
-COLUMNS = ["category", "prompt", "hits", "size"]
 
 
 def cells_of(table: pd.DataFrame) -> pd.DataFrame:
