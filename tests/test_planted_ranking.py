@@ -11,11 +11,11 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.people import ppi, ranking
-from judgekit.people.ranking import model_pairs, win_rates
+from judgekit.people.ranking import model_pairs
 from judgekit.stats import kendall, outcome_probabilities
 
 ENOUGH, SIMULATIONS = 930, 1000
-RANK_SETS = functions_of("63_rank_models").rank_sets
+NOTEBOOK = functions_of("63_rank_models")
 pytestmark = pytest.mark.slow  # a thousand simulations each
 SKILLS = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
 FAVOUR = np.array([0.9, 0.0, 0.0, -0.3, 0.3])  # of the judge: it errs in one direction
@@ -51,7 +51,7 @@ def population():
 def rates(n_labelled, n_other):
     """Win rates of labelled questions by people and judge, of others by the judge; axes question, simulation, model."""
     people, judge = questions(n_labelled + n_other, n_labelled, (SIMULATIONS,))
-    people, judge = (np.swapaxes(win_rates(counts), 0, 1) for counts in (people, judge))
+    people, judge = (np.swapaxes(NOTEBOOK.win_rates(counts), 0, 1) for counts in (people, judge))
     return people[:n_labelled], judge[:n_labelled], judge[n_labelled:]
 
 
@@ -61,7 +61,7 @@ def held(estimate, truth):
 
 
 def true_rates():
-    return win_rates(population()[0]).mean(0)
+    return NOTEBOOK.win_rates(population()[0]).mean(0)
 
 
 @pytest.mark.parametrize(("n_labelled", "n_other"), [(10, 70), (25, 55), (60, 20), (25, 200)])
@@ -117,7 +117,7 @@ def test_rank_sets_hold_all_ranks_at_once():
     truth, wrong, right = np.arange(1, 6), 0, 0
     for k in range(SIMULATIONS):
         one = ranking.Strengths(found.value[k], found.covariance[k], found.freedom)
-        best, worst = RANK_SETS(one, 2000)
+        best, worst = NOTEBOOK.rank_sets(one, 2000)
         right += bool(((best <= truth) & (truth <= worst)).all())
         wrong += bool((np.argsort(np.argsort(-one.value)) + 1 == truth).all())
     assert right >= ENOUGH

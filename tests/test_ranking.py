@@ -9,7 +9,7 @@ from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, matchup_votes, votes_of_pairs
 from judgekit.people import ppi, ranking
-from judgekit.people.ranking import comparisons_of, judge_shares, model_pairs, vote_shares, win_rates
+from judgekit.people.ranking import comparisons_of, judge_shares, model_pairs, vote_shares
 from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import outcome_probabilities
 
@@ -34,7 +34,7 @@ def test_comparisons_are_in_the_order_of_names_and_found_by_key():
     counts = found.counts(shares)
     assert counts[0] == pytest.approx(np.array([[2 / 3, 1, 1 / 3], [0, 0, 0], [0, 0, 0]]))
     assert counts[1] == pytest.approx(np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1]]))
-    assert win_rates(counts)[0] == pytest.approx([5 / 12, 7 / 12, np.nan], nan_ok=True)
+    assert NOTEBOOK.win_rates(counts)[0] == pytest.approx([5 / 12, 7 / 12, np.nan], nan_ok=True)
     turned = ClassProbabilities(shares.items[::-1], shares.values[::-1])
     assert (found.counts(turned) == counts).all()
     with pytest.raises(KeyError, match="'3'"):

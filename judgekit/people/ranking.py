@@ -85,21 +85,6 @@ def judge_shares(
     return stated_probabilities(stated, pairs, matchups)
 
 
-def win_rates(counts: Array) -> Floats:
-    """Share of its comparisons on a question that a model won, a tie being half: shape (..., n_models), in [0, 1].
-
-    ``counts``, shape (..., n_pairs, 3): `Comparisons.counts`. NaN where a model took part in nothing.
-    """
-    first, second = model_pairs(counts.shape[-2])
-    pairs, n_models = np.arange(len(first)), second.max() + 1
-    side = np.zeros((2, len(first), n_models))
-    side[0, pairs, first] = side[1, pairs, second] = 1
-    ties = counts[..., 2] / 2
-    won = (counts[..., 0] + ties) @ side[0] + (counts[..., 1] + ties) @ side[1]
-    met = counts.sum(-1) @ side.sum(0)
-    return np.divide(won, met, out=np.full(won.shape, np.nan), where=met > 0)
-
-
 def model_pairs(n_pairs: int) -> tuple[Array, Array]:
     """First and second model of every pair, from how many pairs there are."""
     return np.triu_indices(round((1 + (1 + 8 * n_pairs) ** 0.5) / 2), 1)
