@@ -308,7 +308,6 @@ class NestedResult:
 
     predicted: np.ndarray  # class of each item by a probe that never saw its question, shape (n_items,)
     scores: np.ndarray  # expected class where the chosen family gives probabilities, else the predicted class
-    fold: np.ndarray  # the outer fold that held the item out
     choices: list[Choice]  # one per outer fold
 
 
@@ -334,8 +333,7 @@ def nested_probe(
     labels, groups, space = np.asarray(labels).astype(int), np.asarray(groups), space or Space()
     if wrong := [name for name, array in features.items() if len(array) != len(labels)]:
         raise ValueError(f"features {wrong[0]!r} of {len(features[wrong[0]])} items for {len(labels)} labels")
-    predicted, fold = np.zeros(len(labels), int), np.zeros(len(labels), int)
-    scores, choices = np.zeros(len(labels)), []
+    predicted, scores, choices = np.zeros(len(labels), int), np.zeros(len(labels)), []
     for number, (train, test) in enumerate(grouped_folds(labels, groups, n_outer, seed)):
         seen = {name: array[train] for name, array in features.items()}
         search = (searches or {}).get(number) or Search(seen, labels[train], groups[train], head, space, seed)
@@ -344,7 +342,7 @@ def nested_probe(
         choice = search.choose(space.families or head.families)
         probe = fit_choice(choice, seen, labels[train], space, seed)
         X = joined_layers(features[choice.features][test], choice.layers)
-        predicted[test], fold[test] = probe.predict(X), number
+        predicted[test] = probe.predict(X)
         scores[test] = probe.predict_proba(X) @ probe.classes_ if hasattr(probe, "predict_proba") else predicted[test]
         choices.append(choice)
-    return NestedResult(predicted, scores, fold, choices)
+    return NestedResult(predicted, scores, choices)

@@ -89,8 +89,8 @@ def _stored(path: Path) -> NestedResult | None:
         for choice in row["choices"]:
             choice["layers"] = tuple(choice["layers"])
             choice["ranking"] = {name: np.array(values) for name, values in choice["ranking"].items()}
-        predicted, fold = (np.array(row[name], int) for name in ("predicted", "fold"))
-        return NestedResult(predicted, np.array(row["scores"], float), fold, [Choice(**c) for c in row["choices"]])
+        choices = [Choice(**choice) for choice in row["choices"]]
+        return NestedResult(np.array(row["predicted"], int), np.array(row["scores"], float), choices)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 
@@ -115,7 +115,7 @@ def tuned_results(
         probabilities = tuned_predictions(texts, aspects, scores, groups, folds, given, folder)
         for cell in (cell for cell in cells if cell.set == name):
             predicted, ranked = readings(probabilities[aspects == cell.aspect], cell.head.name, given.classes)
-            results[*cell.name, method] = NestedResult(predicted, ranked, np.zeros(len(predicted), int), [])
+            results[*cell.name, method] = NestedResult(predicted, ranked, [])
     return results
 
 
@@ -136,5 +136,5 @@ def asked_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]
             shares[key] = softmax(read_scores(asked, prompt, items, rubric.scores)[:, -1], axis=-1)
         best = scores[shares[key].argmax(1)]
         predicted = binary_labels(best) if cell.head.name == "binary" else best
-        results[*cell.name, "asked"] = NestedResult(predicted, shares[key] @ scores, np.zeros(len(best), int), [])
+        results[*cell.name, "asked"] = NestedResult(predicted, shares[key] @ scores, [])
     return results
