@@ -24,9 +24,7 @@ from judgekit.studies.published_layers import (
     PLAN,
     SCALE,
     SCORE_IDS,
-    aggregated_scores,
     beside_published,
-    modal_score,
     published_weights,
     seeded_model,
     seeded_prompts,
@@ -216,9 +214,7 @@ def test_what_is_no_scale_and_a_reply_without_one_score_are_refused(scores, repl
 def test_logits_shapes_scales_and_weights_must_fit():
     logits = np.zeros((2, 3, 5))
     for wrong in (
-        lambda: aggregated_scores(logits, (1, 2, 3)),
-        lambda: aggregated_scores(logits, SCALE, learned=[0.5, 0.5]),
-        lambda: aggregated_scores(logits[:, :1], SCALE, last=False),
+        lambda: distribution(logits, [0.5, 0.5]),
         lambda: distribution(logits[0], [1, 1, 1]),
         lambda: distribution(logits, [1, -1, 1]),
         lambda: distribution(logits, [0, 0, 0]),
@@ -236,7 +232,6 @@ def test_a_missing_row_stays_missing_and_touches_no_other(over):
     logits[1] = np.nan
     found = distribution(logits, [0.3, 0.7], over)
     assert np.isnan(found[1]).all() and np.array_equal(found[[0, 2]], whole[[0, 2]])
-    assert np.isnan(modal_score(found, SCALE)).tolist() == [False, True, False]
     assert whole.sum(1) == pytest.approx(1)
 
 

@@ -4,7 +4,7 @@ It was run once on a seeded model; only its numbers are kept (``published_layers
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from judgekit.inside.layer_logits import checked_scores, layer_logits
-from judgekit.inside.layers import OVER, LayerWeights, RatedItems, distribution, expected_score, last_only
+from judgekit.inside.layer_logits import layer_logits
+from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score, last_only
 from judgekit.models.causal import CausalModel
 from judgekit.models.one_pass import Plan
 from judgekit.stats import Array, Floats
@@ -21,46 +21,11 @@ from judgekit.stats import Array, Floats
 SCALE, SCORE_IDS = (1, 2, 3, 4, 5), (11, 12, 13, 14, 15)
 PLAN = Plan(SCALE, tuple("12345"), (), tuple((token,) for token in SCORE_IDS))
 _N_PROMPTS, _N_TRAIN, _VOCABULARY = 48, 36, 40
-_NAMES = {  # the published code's names of aggregates, and ours
-    "direct_score": "vscore",
-    "e_score": "escore",
-    "lager_w": "learned",
-    "lager_wo": "uniform",
-    "logits_agg_max_score": "uniform_argmax",
-    "logits_agg_weighted_max_score": "learned_argmax",
-    "prob_weighted_agg_e_score": "learned_double_softmax",
-    "prob_weighted_agg_max_score": "learned_double_softmax_argmax",
-    "prob_agg_e_score": "summed",
-    "prob_agg_max_score": "summed_argmax",
-}
 
 
 def modal_score(probabilities: Array, scores: Sequence[int]) -> Floats:
-    """The most probable score of each row, the lowest of several, shape (n_items,); NaN where probabilities are."""
-    probabilities, scale = np.asarray(probabilities, float), np.array(checked_scores(scores), float)
-    return np.where(np.isnan(probabilities).any(-1), np.nan, scale[probabilities.argmax(-1)])
-
-
-def aggregated_scores(
-    logits: Array, scores: Sequence[int], learned: Array | None = None, last: bool = True
-) -> dict[str, Floats]:
-    """Scores of the same logits, shape (n_items, n_layers, n_scores), by every published method, each (n_items,).
-
-    ``vscore``, the most probable score at the last layer; ``escore``, its expected score; ``uniform`` (with or without
-    the ``last`` layer) and ``learned``, the expected score of logits averaged over layers, whose ablations end in
-    ``_argmax``, ``_probabilities`` and ``_double_softmax`` (what is averaged), or both. NaN for an item without logits.
-    """
-    n_layers = np.shape(logits)[1]
-    at_last = distribution(logits, last_only(n_layers))
-    made = {"vscore": modal_score(at_last, scores), "escore": expected_score(at_last, scores)}
-    used = np.arange(n_layers) < n_layers - (not last)
-    averages = {"uniform": used / max(used.sum(), 1)} | ({} if learned is None else {"learned": learned})
-    for name, weights in averages.items():
-        for over in OVER:
-            probabilities = distribution(logits, weights, over)
-            stem = name if over == "logits" else f"{name}_{over}"
-            made |= {stem: expected_score(probabilities, scores), f"{stem}_argmax": modal_score(probabilities, scores)}
-    return made
+    """The most probable score of each row, the lowest of several, shape (n_items,)."""
+    return np.array(scores, float)[np.argmax(probabilities, axis=-1)]
 
 
 def published_weights(
@@ -132,16 +97,32 @@ def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     if completions != theirs["completions"] or [each is not None for each in ended] != there.tolist():
         raise ValueError("the seeded model wrote other completions than under the published code")
     logits = layer_logits(engine, [each for each in ended if each is not None], PLAN)
-    scores, train = aggregated_scores(logits, SCALE), np.flatnonzero(there) < _N_TRAIN
+    train = np.flatnonzero(there) < _N_TRAIN
+    held_out, last = logits[~train], last_only(logits.shape[1])
+    at_last = distribution(logits, last)
     pairs: dict[str, Any] = {"logits": (logits, [row for row in theirs["logits"] if row is not None])}
-    pairs |= {name: (scores[name], np.array(theirs[name])[there]) for name in ("vscore", "escore")}
+    for name, scores in (("vscore", modal_score(at_last, SCALE)), ("escore", expected_score(at_last, SCALE))):
+        pairs[name] = (scores, np.array(theirs[name])[there])
     known = logits[train], np.array(labels)[there][train], SCALE
     mixed = published_weights(*known)
     entropy = published_weights(*known, "cross_entropy", last=True, batch_size=8)
     pairs["weights_mixed"] = ([*mixed.values, 0], [*theirs["weights_mixed_without_last"], 0])
     pairs["weights_cross_entropy"] = (entropy.values, theirs["weights_cross_entropy_with_last"])
-    made = aggregated_scores(logits[~train], SCALE, [*mixed.values, 0], last=False)
-    summed = distribution(logits[~train], [1, 1, 1, 0], "double_softmax")  # the published code sums: no average
-    made |= {"summed": expected_score(summed, SCALE), "summed_argmax": modal_score(summed, SCALE)}
-    pairs |= {name: (made[ours], theirs["test_scores"][name]) for name, ours in _NAMES.items()}
+    summed, learned = 1 - last, np.array([*mixed.values, 0])
+    # The published code's names of aggregates: weights of the layers, what they average, how a score is read off.
+    # "prob_agg" is a sum there and no average.
+    aggregates: dict[str, tuple[Floats, str, Callable[..., Floats]]] = {
+        "direct_score": (last, "logits", modal_score),
+        "e_score": (last, "logits", expected_score),
+        "lager_w": (learned, "logits", expected_score),
+        "lager_wo": (summed / summed.sum(), "logits", expected_score),
+        "logits_agg_max_score": (summed / summed.sum(), "logits", modal_score),
+        "logits_agg_weighted_max_score": (learned, "logits", modal_score),
+        "prob_weighted_agg_e_score": (learned, "double_softmax", expected_score),
+        "prob_weighted_agg_max_score": (learned, "double_softmax", modal_score),
+        "prob_agg_e_score": (summed, "double_softmax", expected_score),
+        "prob_agg_max_score": (summed, "double_softmax", modal_score),
+    }
+    for name, (weights, over, read) in aggregates.items():
+        pairs[name] = (read(distribution(held_out, weights, over), SCALE), theirs["test_scores"][name])
     return {name: (np.asarray(ours, float), np.asarray(other, float)) for name, (ours, other) in pairs.items()}
