@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from huggingface_hub import ModelCardData
+from huggingface_hub import ModelCard, ModelCardData
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BitsAndBytesConfig
 
@@ -264,31 +264,11 @@ def _merged(recipe: CausalRecipe, folder: Path) -> Any:
 
 def _model_card(report: Mapping[str, Any]) -> str:
     """The card of a training, from the content of its ``training.json``: Markdown with the hub's header."""
-    recipe, data = report["recipe"], report["data"]
-    base = Path(recipe["base"]).name if recipe["base"].startswith(".") else recipe["base"]  # a folder's own name
+    named = report["recipe"]["base"]
+    base = Path(named).name if named.startswith(".") else named  # a folder's own name
+    header = ModelCardData(base_model=base, library_name="transformers", tags=["llm-as-a-judge"])
     sources = ", ".join(f"{Path(name).name} {drawn['pairs']:,}" for name, drawn in report["mixture"].items())
-    trained = f"a LoRA adapter, r = {recipe['r']}" if recipe["r"] else "all weights"
-    header = ModelCardData(base_model=base, library_name="transformers", tags=["llm-as-a-judge"]).to_yaml()
-    return f"""---
-{header}
----
-
-# A causal judge
-
-Trained by `judgekit.training.causal`: `sft` and `dpo` reply to the strategy's prompt with a verdict, `reward` gives a
-response a score (the difference of two is the log-odds).
-
-- method: {recipe["method"]}, strategy `{recipe["strategy"]}`, {recipe["policy"]}
-- base model: `{base}`{f" at `{revision}`" if (revision := recipe["revision"]) else ""}
-- trained: {trained}: {report["trained_parameters"]:,} of {report["parameters"]:,} weights
-- pairs: {sources}
-- rows: {data["train"]:,} to train on, {data["validation"]:,} to validate; SHA-256 `{data["sha256"]}`
-- steps: {report["steps"]:,}; the weights are those of step {report["best_step"]:,}
-- commit: {report["git"] or "unknown"}{" (changed)" if report["dirty"] else ""}
-
-The exact recipe, the loss at every logged step and the versions of the libraries are in `training.json`.
-A judge errs, prefers positions and lengths, and can be talked to: measure it on pairs of your own kind.
-"""
+    return str(ModelCard.from_template(header, str(Path(__file__).with_name("card.txt")), sources=sources, **report))
 
 
 def base_location(base: str) -> str:
