@@ -5,7 +5,7 @@ data sets are not tracked: they stand in ``outputs/<run>/cases/<name>.tex``, or 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,14 @@ from judgekit.data.files import replaced
 from judgekit.judges.base import Judge, request_of
 from judgekit.judges.names import display_name
 from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
-from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
-from judgekit.report.escaping import LONGEST_WORD, break_word, escape, typeset
+from judgekit.records import ORDERS, PreferencePair, Verdict
+from judgekit.report.escaping import LONGEST_WORD, break_word, escape, rendered, template, typeset
 from judgekit.scoring.comparison import Contest
 from judgekit.scoring.protocols import joined_verdict
 from judgekit.stats import Floats, outcome_probabilities
 
 COLUMNS = "set item_id cluster label n_votes unanimous judge ab ba verdict p_a p_b p_tie".split()
 GIVEN = COLUMNS[6:]  # of these, what one judge gave
-HEADS = r"judge & A, B & B, A & verdict & P(A) & P(B) & P(tie) \\"
-HEAD = "% written by judgekit.studies.case_studies; do not edit"
-NOTICE = "The texts belong to the data set and are not shipped; the notebook prints them where the data is."
 
 
 def verdict_table(contest: Contest) -> pd.DataFrame:
@@ -86,34 +83,12 @@ def _prose(text: str) -> str:
     )
 
 
-def page_lines(case: Mapping[str, Any], run: str) -> list[str]:
-    """A case without any text of a data set."""
-    pair, votes = case["pair"], list(case["pair"].votes.values())
-    where = f"Item {pair.item_id} of {case['set']}; label {pair.label or 'none'}"
-    if votes:
-        where += "; people's votes: {} for A, {} for B, {} for a tie".format(*map(votes.count, LABELS))
-    texts = f"../outputs/{run}/cases/{case['name']}.tex"
-    given = case["verdicts"][GIVEN].assign(judge=lambda given: given["judge"].map(display_name))
-    return [
-        rf"\begin{{casestudy}}{{{escape(case['title'])}}}{{{_prose(where)}}}",
-        rf"\IfFileExists{{{texts}}}{{\input{{{texts}}}}}{{\casetext{{Texts}}{{{NOTICE}}}}}",
-        r"\begin{caseverdicts}",
-        *[r"\begin{tabular}{@{}lcccrrr@{}}", r"\toprule", HEADS, r"\midrule"],
-        *[r"\relax " + " & ".join(map(_cell, row)) + r" \\" for row in given.itertuples(index=False)],
-        *[r"\bottomrule", r"\end{tabular}"],
-        r"\end{caseverdicts}",
-        rf"\casetext{{Why}}{{{_prose(case['why'])}}}",
-        r"\end{casestudy}",
-    ]
+def _rows(case: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
+    """What every judge gave, under the judge's display name."""
+    return case["verdicts"][GIVEN].assign(judge=case["verdicts"]["judge"].map(display_name)).itertuples(index=False)
 
 
-def text_lines(case: Mapping[str, Any], limit: int) -> list[str]:
-    """The question, the responses and the case's further texts, safe to typeset whatever is in them."""
-    pair = case["pair"]
-    names = [f"Response A ({pair.model_a or 'no name'})", f"Response B ({pair.model_b or 'no name'})"]
-    sides = [f"{{{_prose(name)}}}{{{typeset(text, limit)}}}" for name, text in zip(names, pair.responses, strict=True)]
-    first = [rf"\casetext{{Question}}{{{typeset(pair.asked, limit)}}}", r"\caseresponses" + "%\n".join(sides)]
-    return first + [rf"\casetext{{{_prose(name)}}}{{{typeset(text, limit)}}}" for name, text in case["texts"].items()]
+_TEMPLATE = template("case_studies.txt", e=escape, prose=_prose, cell=_cell, typeset=typeset)
 
 
 def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 300) -> Path:
@@ -121,12 +96,14 @@ def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 300) -> Path:
 
     A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
     """
-    folder = paths.run_folder(run, "cases")
-    files = {folder / f"{case['name']}.tex": text_lines(case, limit) for case in cases}
+    folder, path = paths.run_folder(run, "cases"), paths.run_folder(run, "tables") / "case_studies.tex"
+    files = {path: rendered(_TEMPLATE, "pages", cases=cases, run=run, rows=_rows)}
+    for case in cases:
+        text = rendered(_TEMPLATE, "texts", pair=case["pair"], others=case["texts"], limit=limit)
+        files[folder / f"{case['name']}.tex"] = text
     for left in set(folder.glob("*.tex")) - set(files):
         left.unlink()
-    path = paths.run_folder(run, "tables") / "case_studies.tex"
-    for file, lines in (files | {path: [line for case in cases for line in page_lines(case, run)]}).items():
+    for file, text in files.items():
         with replaced(file) as temporary:
-            temporary.write_text("\n".join([HEAD, *lines]) + "\n", encoding="utf-8")
+            temporary.write_text(text + "\n", encoding="utf-8")
     return path
