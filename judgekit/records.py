@@ -5,9 +5,9 @@ A `Reply` stands in the store under what was shown, whichever item that was; a `
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from statistics import multimode
 from typing import Any, TypeVar
 
 LABELS = ("A", "B", "tie")
@@ -222,10 +222,8 @@ def majority_label(votes: dict[str, str]) -> str | None:
     >>> majority_label({"ann": "A", "bob": "tie", "cat": "A"}), majority_label({"ann": "A", "bob": "B"})
     ('A', None)
     """
-    counts = Counter(votes.values()).most_common(2)
-    if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
-        return None
-    return counts[0][0]
+    labels = multimode(votes.values())
+    return labels[0] if len(labels) == 1 else None
 
 
 def label_of_gap(gap: float) -> str:

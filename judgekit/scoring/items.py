@@ -52,25 +52,16 @@ def _cells_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdict]:
 
 def _judged_row(pair: PreferencePair, ab: Verdict, ba: Verdict | None, protocol: Protocol) -> dict[str, Any]:
     """What a row of `item_table` holds of the judge, whatever the reference label."""
-    p_a, p_b, p_tie = _mean_probabilities(ab, ba)
-    read = {"ab": read_verdict(ab, protocol), "ba": None if ba is None else read_verdict(ba, protocol)}
+    given = dict(zip(ORDERS, (ab, ba), strict=True))
+    read = {order: None if one is None else read_verdict(one, protocol) for order, one in given.items()}
     if protocol.rule == "joined" and ba is not None:
         said = joined_verdict(read["ab"], read["ba"], protocol.conflict)
     else:
         said = read["ba" if protocol.rule == "swapped" else "ab"]
-    return {
-        "item_id": pair.item_id,
-        "cluster": pair.cluster,
-        **read,
-        "said": said,
-        "raw_ab": ab.verdict,
-        "raw_ba": None if ba is None else ba.verdict,
-        "has_ba": ba is not None,
-        "ok": (ab.status == "ok") + (ba is not None and ba.status == "ok"),
-        "p_a": p_a,
-        "p_b": p_b,
-        "p_tie": p_tie,
-    }
+    row = {"item_id": pair.item_id, "cluster": pair.cluster, **read, "said": said}
+    row |= {f"raw_{order}": None if one is None else one.verdict for order, one in given.items()}
+    row |= {"has_ba": ba is not None, "ok": sum(one is not None and one.status == "ok" for one in (ab, ba))}
+    return row | dict(zip(("p_a", "p_b", "p_tie"), _mean_probabilities(ab, ba), strict=True))
 
 
 def _mean_probabilities(*orders: Verdict | None) -> tuple[float, ...]:
