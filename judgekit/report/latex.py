@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from judgekit.data import paths
-from judgekit.data.files import replaced
+from judgekit.data.files import load_plain, replaced
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
 from judgekit.report.quotes import code_of, document_files, quoted_keys, tex_files
@@ -41,25 +41,8 @@ WARNING = re.compile(
 NAMED = 8  # faults that an error names
 HEAD = "% written by judgekit.report.latex; do not edit"
 FOREIGN = re.compile(r"\\unitext\{([^{}]*)\}")
-# Results that no notebook makes, and the script of each. `make bench` runs those in tests/bench.
-SCRIPTS = {
-    "bench": "tests/bench/encoder_speed.py",
-    "bench-formats": "tests/bench/formats.py",
-    "bench-causal_smollm2_135m": "tests/bench/causal_speed.py hf/smollm2-135m",
-    "bench-causal_qwen2_5_coder_0_5b": "tests/bench/causal_speed.py hf/qwen2.5-coder-0.5b",
-    "bench-causal_qwen2_5_coder_1_5b": "tests/bench/causal_speed.py hf/qwen2.5-coder-1.5b",
-    "bench-precision_smollm2_135m": "tests/bench/precision.py hf/smollm2-135m --also pandalm",
-    "bench-precision_qwen2_5_coder_0_5b": "tests/bench/precision.py hf/qwen2.5-coder-0.5b --beside qwen2_5_coder_1_5b",
-    "bench-processors_smollm2_135m": "tests/bench/processors.py hf/smollm2-135m",
-    "bench-processors_qwen2_5_coder_0_5b": "tests/bench/processors.py hf/qwen2.5-coder-0.5b --tracked",
-    "bench-rating": "tests/bench/rating_speed.py",
-    "bench-server_smollm2_135m": "tests/bench/servers.py hf/smollm2-135m openai/smollm2-135m",
-    "bench-server_qwen2_5_coder_0_5b": "tests/bench/servers.py hf/qwen2.5-coder-0.5b openai/qwen2.5-coder-0.5b",
-    "bench-training_smollm2_135m": "tests/bench/training_speed.py smollm2_135m",
-    "bench-training_smollm2_135m_sft": "tests/bench/training_speed.py smollm2_135m --stage sft",
-    "scale": "tests/bench/scale.py",
-    "scale-faults": "tests/torture.py",
-}
+# Results that no notebook makes, and the script of each.
+SCRIPTS: dict[str, str] = load_plain(Path(__file__).with_name("scripts.yaml").read_text(encoding="utf-8"))
 FIRST = ("Noto Sans", "Noto Sans CJK SC", "Noto Sans SC", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Color Emoji")
 LAST = ("Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math", "DejaVu Sans", "Latin Modern Math")
 CHINESE = {"rm": "Noto Serif CJK SC", "sf": "Noto Sans CJK SC", "tt": "Noto Sans CJK SC"}  # of the Chinese editions
