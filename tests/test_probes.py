@@ -451,8 +451,6 @@ def test_a_rater_comes_out_of_the_study_with_its_estimates(rated_cells, reader, 
     about = rater.probes["factuality"].about
     wanted = table[(table["aspect"] == "factuality") & (table["metric"] == "accuracy")]["number"].item()
     assert about["estimate"]["accuracy"] == wanted.row() and about["n"] == 60
-    with pytest.raises(ValueError, match="cells of 2 sets and heads"):
-        fit_rater(cells[:2], table, reader, ("mean",))
 
 
 def test_differences_are_those_of_the_tables(rated_cells):

@@ -136,13 +136,10 @@ def fit_rater(
 ) -> Rater:
     """Probes of all aspects of a set for one head, called ``<set>-<head>``, each chosen and fitted on all its items.
 
-    ``table``: of `metric_table`; its estimates of ``linear``, the same procedure nested, are written beside the probes.
-    ValueError where the cells are of several sets or heads.
+    ``cells``: of one set and head. ``table``: of `metric_table`; its estimates of ``linear``, the same procedure
+    nested, are written beside the probes.
     """
-    names = {(cell.set, cell.head.name) for cell in cells}
-    if len(names) != 1:
-        raise ValueError(f"cells of {len(names)} sets and heads: a rater has one")
-    ((name, head),) = names
+    name, _, head = cells[0].name
     own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == "linear")]
     space, probes = Space(families=SAVED[head]), {}
     for cell in cells:
