@@ -3,14 +3,7 @@
 The text of a number is formatted once, beside its value; the report quotes it by key (``judgekit.report.latex``).
 """
 
-from judgekit.report.results import (
-    load_data,
-    load_results,
-    save_data,
-    save_figure,
-    save_frame,
-    save_results,
-)
+from judgekit.report.results import load_data, load_results, save_data, save_figure, save_frame, save_results
 from judgekit.report.tables import Stacked, save_table
 from judgekit.stats import Number
 

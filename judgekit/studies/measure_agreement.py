@@ -45,18 +45,14 @@ def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list
     for one, other in combinations(codes, 2):
         stems = {name.rstrip("0123456789") for name in (one, other)}
         people = f"{one}, {other.removeprefix(stems.pop() if len(stems) == 1 else '')}"
-        matrix = metrics.confusion(codes[one], codes[other])
-        for what, words, statistic, spec in (
-            ("agreement", "agreement", metrics.accuracy, ".1%"),
-            ("kappa", "Cohen's kappa", metrics.cohen_kappa, ".3f"),
-        ):
-            rows.append((f"{one}_vs_{other}", what, people, words, estimate(statistic, prompts, matrix, spec=spec)))
+        matrix, two = metrics.confusion(codes[one], codes[other]), f"{one}_vs_{other}"
+        agreement = estimate(metrics.accuracy, prompts, matrix, spec=".1%")
+        kappa = estimate(metrics.cohen_kappa, prompts, matrix, spec=".3f")
+        rows += [(two, "agreement", people, "agreement", agreement), (two, "kappa", people, "Cohen's kappa", kappa)]
     sums = metrics.coincidences(metrics.rating_counts(pd.DataFrame(codes), len(LABELS)))
-    for what, words, coefficient in (
-        ("fleiss_kappa", "Fleiss' kappa", metrics.fleiss_kappa),
-        ("alpha", "Krippendorff's alpha", metrics.krippendorff_alpha),
-    ):
-        rows.append(("", what, "all", words, estimate(coefficient, prompts, sums, spec=".3f")))
+    fleiss = estimate(metrics.fleiss_kappa, prompts, sums, spec=".3f")
+    alpha = estimate(metrics.krippendorff_alpha, prompts, sums, spec=".3f")
+    rows += [("", "fleiss_kappa", "all", "Fleiss' kappa", fleiss), ("", "alpha", "all", "Krippendorff's alpha", alpha)]
     return rows
 
 
