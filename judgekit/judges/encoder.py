@@ -147,6 +147,8 @@ class EncoderJudge:
 
     def __init__(self, folder: str | Path, name: str | None = None, bf16: bool = True) -> None:
         folder = Path(folder)
+        if not (folder / "judge.json").is_file():
+            raise FileNotFoundError(f"{folder}: no judge here (judge.json is missing)")
         self.config = config = json.loads((folder / "judge.json").read_text(encoding="utf-8"))
         self.defended = "tamper" in config
         wanted = DEFENDED if self.defended else FORMAT
