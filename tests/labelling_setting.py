@@ -6,6 +6,8 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+import requests
+
 from judgekit.records import PreferencePair, Turn
 
 # The command line in a process of its own; whoever runs the tests may ignore Ctrl-C, as nohup's shells do.
@@ -78,3 +80,27 @@ def command(path, votes, *more):
             yield process, links
         finally:
             process.kill()
+
+
+class Client(requests.Session):
+    """One annotator's session over HTTP, by the link that the server printed; ``now`` is what the page shows."""
+
+    def __init__(self, link):
+        super().__init__()
+        self.trust_env = False  # no proxy stands between this machine and itself
+        self._page = link.partition("?")[0]
+        self._shown(self.get(link, timeout=30))
+        self._shown(self.get(self._page + "now", timeout=30))
+
+    def _shown(self, reply):
+        message = reply.text.strip()
+        if reply.headers.get("content-type", "").startswith("application/json"):
+            self.now = reply.json()
+            message = self.now["said"]
+        if not reply.ok:
+            raise requests.HTTPError(message, response=reply)
+
+    def act(self, action, **fields):
+        """A "vote" (``choice``: "first", "second" or "tie"), "skip" or "undo"; what the page shows then."""
+        self._shown(self.post(self._page + action, json={"ticket": self.now["ticket"], **fields}, timeout=30))
+        return self.now

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chat_server import KEY, ChatServer, good_reply, running
 from doc_page import run_examples, run_python, text_of
-from labelling_setting import command, write_pairs
+from labelling_setting import Client, command, write_pairs
 
 from judgekit.bias.edits import EDITS
 from judgekit.cli import main
@@ -17,7 +17,6 @@ from judgekit.data.sample import load_sample, load_sample_ratings
 from judgekit.inside.aspects import load_aspects
 from judgekit.inside.rating import evaluate_samples, load_rater
 from judgekit.people.labelling.app import PAGE
-from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.votefile import Vote, read_lines
 
 BIASES, LABELLING = text_of("biases_and_attacks.md"), text_of("labelling.md")

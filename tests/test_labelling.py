@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from labelling_setting import calm, hostile
+from labelling_setting import Client, calm, hostile
 from requests import HTTPError
 from starlette.testclient import TestClient
 
@@ -17,7 +17,6 @@ from judgekit.data.sample import load_sample
 from judgekit.data.votes import Votes
 from judgekit.people.labelling import Labelling, agreement_with_others, label_all
 from judgekit.people.labelling.app import LARGEST_BODY, LONGEST_MARKDOWN, MOST_BRACKETS, create_app, rendered
-from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.session import Session, StaleTicket, fewest_votes_first, shown_order
 from judgekit.people.labelling.votefile import read_lines, read_votes
 

@@ -8,12 +8,11 @@ from contextlib import closing
 
 import pytest
 from chat_server import good_reply
-from labelling_setting import command, write_pairs
+from labelling_setting import Client, command, write_pairs
 
 from judgekit.cli import main
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.votes import Votes
-from judgekit.people.labelling.server import Client
 from judgekit.people.labelling.votefile import Vote, VoteFile, read_votes
 from judgekit.records import LABELS
 

@@ -127,42 +127,25 @@ def show(
     return page
 
 
-class Client(requests.Session):
-    """One annotator's session over HTTP, by the link that the server printed; requests.HTTPError has its refusals.
-
-    ``now`` is what the page shows: ``ticket``, ``pair`` (None when all is done), ``progress``, ``agreement``, ``said``.
-    """
-
-    def __init__(self, link: str) -> None:
-        super().__init__()
-        self.trust_env = False  # no proxy stands between this machine and itself
-        self._page = link.partition("?")[0]
-        self.now: dict[str, Any] = {}
-        self._shown(self.get(link, timeout=30))
-        self._shown(self.get(self._page + "now", timeout=30))
-
-    def _shown(self, reply: requests.Response) -> dict[str, Any]:
-        """What the page shows after a reply."""
-        message = reply.text.strip()
-        if reply.headers.get("content-type", "").startswith("application/json"):
-            self.now = reply.json()
-            message = self.now["said"]
-        if not reply.ok:
-            raise requests.HTTPError(message, response=reply)
-        return self.now
-
-    def act(self, action: str, **fields: str) -> dict[str, Any]:
-        """A "vote" (``choice``: "first", "second" or "tie"), "skip" or "undo"; on disk when this returns."""
-        fields["ticket"] = self.now["ticket"]
-        return self._shown(self.post(self._page + action, json=fields, timeout=30))
-
-
 def label_all(link: str, decide: Callable[[dict[str, Any]], str], at_most: int | None = None) -> int:
     """Vote on pair after pair as the annotator of a link; how many votes the server confirmed. ``decide`` gets what is
-    shown (texts under ``question``, ``first``, ``second``, each with ``raw``): "first", "second" or "tie"."""
-    confirmed = 0
-    with Client(link) as client:
-        while client.now["pair"] is not None and confirmed != at_most:
-            client.act("vote", choice=decide(client.now["pair"]))
+    shown (texts under ``question``, ``first``, ``second``, each with ``raw``): "first", "second" or "tie". What the
+    server refuses is a requests.HTTPError with its sentence."""
+    page, confirmed = link.partition("?")[0], 0
+    with requests.Session() as client:
+        client.trust_env = False  # no proxy stands between this machine and itself
+        _accepted(client.get(link, timeout=30))  # gives the cookie that everything else asks for
+        now = _accepted(client.get(page + "now", timeout=30)).json()
+        while now["pair"] is not None and confirmed != at_most:
+            vote = {"ticket": now["ticket"], "choice": decide(now["pair"])}
+            now = _accepted(client.post(page + "vote", json=vote, timeout=30)).json()
             confirmed += 1
     return confirmed
+
+
+def _accepted(reply: requests.Response) -> requests.Response:
+    """A reply that is no refusal."""
+    if not reply.ok:
+        shown = reply.headers.get("content-type", "").startswith("application/json")
+        raise requests.HTTPError(reply.json()["said"] if shown else reply.text.strip(), response=reply)
+    return reply
