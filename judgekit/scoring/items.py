@@ -58,7 +58,7 @@ def _judged_row(pair: PreferencePair, ab: Verdict, ba: Verdict | None, protocol:
         said = joined_verdict(read["ab"], read["ba"], protocol.conflict)
     else:
         said = read["ba" if protocol.rule == "swapped" else "ab"]
-    row = {"item_id": pair.item_id, "cluster": pair.cluster, **read, "said": said}
+    row: dict[str, Any] = {"item_id": pair.item_id, "cluster": pair.cluster, **read, "said": said}
     row |= {f"raw_{order}": None if one is None else one.verdict for order, one in given.items()}
     row |= {"has_ba": ba is not None, "ok": sum(one is not None and one.status == "ok" for one in (ab, ba))}
     return row | dict(zip(("p_a", "p_b", "p_tie"), _mean_probabilities(ab, ba), strict=True))
