@@ -96,7 +96,7 @@ def legend(figure: Figure) -> None:
             drawn.setdefault(label, handle)
     if not drawn:
         return
-    room = figure.bbox.width / figure.dpi * LETTERS * 1.25
+    room = figure.bbox.width / figure.dpi * LETTERS * 1.5
     widths = [len(name) + 5 for name in drawn]
     lines = 1  # of a column, which names fill before the next one
     while lines < len(widths) and sum(max(widths[at : at + lines]) for at in range(0, len(widths), lines)) > room:
