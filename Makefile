@@ -64,6 +64,7 @@ bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/precision.py hf/smollm2-135m --also pandalm
 	@$(BIN)/python tests/bench/precision.py hf/qwen2.5-coder-0.5b --beside qwen2_5_coder_1_5b
 	@$(BIN)/python tests/bench/training_speed.py smollm2_135m
+	@$(BIN)/python tests/bench/training_speed.py qwen2_5_coder_0_5b
 	@$(BIN)/python tests/bench/training_speed.py smollm2_135m --stage sft
 	@$(BIN)/python tests/bench/rating_speed.py
 	@$(BIN)/python tests/bench/scale.py
