@@ -178,8 +178,10 @@ def test_a_probe_of_another_model_or_reading_is_refused(folders, readers):
 
 
 def test_what_is_not_there_is_refused(readers, tmp_path):
-    for layers in ((2, 1), (1, 1)):
-        with pytest.raises(ValueError, match="ascending whole numbers"):
+    with pytest.raises(ValueError, match="'token_statistics' is none of mean"):
+        inputs_of(readers["bert"], "token_statistics", (1,))
+    for layers in ((2, 1), (3,), (1, 1)):
+        with pytest.raises(ValueError, match="numbers from 0 to 2"):
             inputs_of(readers["bert"], "mean", layers)
     with pytest.raises(Unavailable, match="no model here"):
         StateReader(str(tmp_path))

@@ -84,6 +84,12 @@ def cached_reader(run: str, base: str, limit: int = 512) -> "StateReader":
 
 def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inputs:
     """What a probe remembers about the states it is fitted on; layers by their numbers, ascending."""
+    from judgekit.models.states import POOLINGS  # here, for it needs torch
+
+    if pooling not in POOLINGS:
+        raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
+    if list(layers) != sorted(set(layers) & set(range(reader.n_layers))):
+        raise ValueError(f"layers {list(layers)}: ascending numbers from 0 to {reader.n_layers - 1} are needed")
     return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), reader.encoder.width, reader.limit)
 
 
