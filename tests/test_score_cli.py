@@ -244,3 +244,17 @@ def test_the_store_is_shown_and_pruned(pairs, capsys):
         assert main(["store", "--store", str(store), *given]) == 2
         assert said in capsys.readouterr().err
     assert shown()[0].startswith(f"{store}: 42 replies, ")
+
+
+@pytest.mark.parametrize("command", ["store", "judge"])
+def test_who_has_no_home_at_all_is_told_so(pairs, capsys, monkeypatch, command):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("JUDGEKIT_STORE", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    given = ["judge", str(pairs), "--judge", "baseline/longer", "--out", str(pairs.with_name("v.jsonl"))]
+    assert main(given if command == "judge" else [command]) == 2
+    said = "no verdict store: Could not determine home directory. (--store FILE or JUDGEKIT_STORE names another)"
+    assert said in capsys.readouterr().err

@@ -36,6 +36,17 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Ask again, and replace wha
 Resume = Annotated[bool, typer.Option(help="Keep every reply in the store, and ask for none that is there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are still shown.")]
 LISTED = 20  # failed items that are named one by one
+OTHER_STORE = "(--store FILE or JUDGEKIT_STORE names another)"
+
+
+def store_file(named: str | None) -> str:
+    """The file of the store that ``--store`` names, or of this user's; Stop where nobody knows a home."""
+    from judgekit.scoring.store import user_store_path
+
+    try:
+        return named or str(user_store_path())
+    except RuntimeError as homeless:
+        raise Stop(BAD_INPUT, f"no verdict store: {homeless} {OTHER_STORE}") from None
 
 
 @dataclass
@@ -55,9 +66,7 @@ class Keeping:
     @property
     def path(self) -> str:
         """The store's file; empty without one, which is SQLite's name for a database on disk that goes when closed."""
-        from judgekit.scoring.store import user_store_path
-
-        return (self.store or str(user_store_path())) if self.resume else ""
+        return store_file(self.store) if self.resume else ""
 
     def sentence(self, count: int | None = None) -> str:
         """Half a sentence on where the replies are and how to go on."""
@@ -99,9 +108,8 @@ class Keeping:
                     stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
             try:
                 store = stack.enter_context(VerdictStore(self.path, self.fresh))
-            except (ValueError, OSError, RuntimeError) as broken:  # the last where nobody knows a home
-                other = "--store FILE or JUDGEKIT_STORE names another"
-                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {broken} ({other})") from None
+            except (ValueError, OSError) as broken:
+                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {broken} {OTHER_STORE}") from None
             if not self.quiet and not self.fresh and (before := store.count(asked.fingerprint)):
                 tell(f"going on from {before} {self.noun} of {asked.name} in {self.path}")
             try:

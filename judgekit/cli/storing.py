@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.keeping import Settings, Store
+from judgekit.cli.keeping import OTHER_STORE, Settings, Store, store_file
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop
 from judgekit.cli.running import loaded_judge
 
@@ -30,15 +30,11 @@ def store(
     """
     from datetime import date
 
-    from judgekit.scoring.store import VerdictStore, user_store_path
+    from judgekit.scoring.store import VerdictStore
 
-    other = "(--store FILE or JUDGEKIT_STORE names another)"
-    try:
-        path = Path(store or user_store_path())
-    except RuntimeError as homeless:  # nobody knows a home
-        raise Stop(BAD_INPUT, f"{homeless} {other}") from None
+    path = Path(store_file(store))
     if not path.is_file():
-        raise Stop(BAD_INPUT, f"{path}: there is no verdict store yet {other}")
+        raise Stop(BAD_INPUT, f"{path}: there is no verdict store yet {OTHER_STORE}")
     if prune and judge is None and before is None:
         raise Stop(BAD_INPUT, "--prune: say of what, by --judge or --before")
     try:
