@@ -18,10 +18,10 @@ override JUDGEKIT_DATA := $(shell cd "$(JUDGEKIT_DATA)" 2>/dev/null && pwd || ec
 export JUDGEKIT_DATA
 endif
 
-# An active conda environment is used as it is (environment.yml makes one); otherwise .venv.
-CONDA := $(if $(filter-out base,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX))
-BIN := $(if $(CONDA),$(CONDA)/bin,.venv/bin)
-READY := $(if $(CONDA),,.venv/ready)
+# An active conda environment (environment.yml makes one) is filled, and used; otherwise .venv.
+ENVIRONMENT := $(or $(if $(filter-out base,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX)),.venv)
+BIN := $(ENVIRONMENT)/bin
+READY := $(ENVIRONMENT)/ready
 PYTHON ?=
 
 .PHONY: help report pdf notebooks test test-all lint lab readme bench torture audit ship latex environment clean
@@ -75,7 +75,7 @@ torture: $(READY) ## kill forty running processes, start them again, and write w
 
 audit: $(READY) ## look up known holes of the pinned packages (needs pip-audit and a network)
 	@$(BIN)/python -m pip check
-	@if $(BIN)/python -c 'import pip_audit' 2>/dev/null; then $(BIN)/python -m pip_audit --requirement requirements.lock --no-deps --disable-pip; \
+	@if $(BIN)/python -c 'import pip_audit' 2>/dev/null; then $(BIN)/python -m pip_audit --requirement requirements.lock --requirement requirements-torch.lock --no-deps --disable-pip; \
 	else echo "error: pip-audit is not installed, so known holes were not looked up: $(BIN)/python -m pip install pip-audit" >&2; exit 1; fi
 
 lab: $(READY) ## open the notebooks in JupyterLab
@@ -102,8 +102,8 @@ latex:
 
 environment: $(READY) ## make .venv and nothing else
 
-.venv/ready: requirements.lock pyproject.toml setup/environment.sh
-	@setup/environment.sh $(PYTHON)
+$(READY): requirements.lock requirements-torch.lock pyproject.toml setup/environment.sh
+	@setup/environment.sh $(ENVIRONMENT) $(PYTHON)
 
 clean: ## remove what RUN made, so that the next report really runs (verdicts and downloads stay)
 	@rm -rf outputs/$(RUN)/executed outputs/$(RUN)/models report/build

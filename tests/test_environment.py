@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 
 import yaml
 
@@ -16,8 +17,9 @@ ROOT = project_root()
 def pinned():
     """Distribution name to the versions it is pinned to (several under different markers)."""
     found = {}
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    for line in filter(None, (line.partition("#")[0] for line in lines)):
+    texts = [(ROOT / f"requirements{part}.lock").read_text(encoding="utf-8") for part in ("", "-torch")]
+    lines = [re.sub(r" \\\n    --hash=sha256:[0-9a-f]{64}", "", text).splitlines() for text in texts]
+    for line in filter(None, (line.partition("#")[0] for line in [*lines[0], *lines[1]])):
         name, version = re.fullmatch(r"([A-Za-z0-9_.-]+)==([^ ;]+)(?: ?;.*)?", line).groups()
         found.setdefault(normal(name), set()).add(version)
     return found
@@ -49,10 +51,21 @@ def test_a_source_distribution_holds_every_tracked_file(tmp_path):
     assert not wanted - held
 
 
-def test_conda_environment_reads_the_lock():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    pip = next(item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
-    assert pip == ["-r requirements.lock", "--no-deps -e ."]
+def test_no_package_but_torch_is_installed_without_its_hash(tmp_path):
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    unhashed = re.findall(r"(?m)^[^#\s][^\\\n]*$", text)
+    assert not unhashed and text.count("--hash=sha256:") > text.count("==")
+    assert [*pinned()].count("torch") == 1 and "\ntorch==" not in text
+    # what the script asks pip for refuses a file whose hash is another one
+    options = re.search(r"pip install (.*) -r requirements.lock", (ROOT / "setup/environment.sh").read_text())[1]
+    assert "--require-hashes" in options.split()
+    (tmp_path / "wrong.lock").write_text(f"judged-by-its-hash==1.0 --hash=sha256:{'0' * 64}\n", encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "judged_by_its_hash-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("judged_by_its_hash-1.0.dist-info/METADATA", "Metadata-Version: 2.1\n")
+    command = [sys.executable, "-m", "pip", "install", *options.split(), "--no-index", "--find-links", tmp_path]
+    command += ["--target", tmp_path / "installed", "-r", tmp_path / "wrong.lock"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode and "DO NOT MATCH THE HASHES" in done.stderr
 
 
 def test_lock_satisfies_pyproject():

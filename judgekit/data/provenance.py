@@ -14,7 +14,7 @@ from judgekit.data import paths
 
 LIBRARIES = "torch transformers peft trl vllm tokenizers datasets datasketch numpy pandas scipy scikit-learn matplotlib"
 # What can change a result. The report's text and the results of other notebooks cannot.
-CODE = ("judgekit", "notebooks", "params", "pyproject.toml", "requirements.lock")
+CODE = ("judgekit", "notebooks", "params", "pyproject.toml", "requirements.lock", "requirements-torch.lock")
 
 
 def versions() -> dict[str, str]:
