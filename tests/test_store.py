@@ -12,6 +12,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from torture import flipped, flips, many_replies
 
 from judgekit.records import Reply
 from judgekit.scoring.store import SCHEMA_VERSION, VerdictStore, dump_reply, load_reply, user_store_path
@@ -156,30 +157,10 @@ def test_a_user_has_one_store(monkeypatch, tmp_path, own_store):
     assert user_store_path() == tmp_path / "x" / "judgekit" / "verdicts.sqlite"
 
 
-def many_replies(n=120):
-    kinds = (Reply("first", 0.5, 0.25, 0.25), Reply("tie", raw="some text " * 20), Reply(None, status="unparsed"))
-    return {f"{n:064x}": kinds[n % 3] for n in range(0, 97 * n, 97)}
-
-
 def test_a_flipped_bit_is_a_sentence_and_never_another_reply(tmp_path):
-    """500 bits of the file, one at a time: all replies come back as they were, or the file is said to be damaged."""
-    replies, rng, refused = many_replies(), random.Random(20), 0
-    with VerdictStore(tmp_path / "whole.sqlite") as store:
-        put(store, replies)
-    content = (tmp_path / "whole.sqlite").read_bytes()
-    for n in range(500):
-        path, flipped, bit = tmp_path / f"{n}.sqlite", bytearray(content), rng.randrange(8 * len(content))
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
-        try:
-            with VerdictStore(path) as store:
-                assert get(store, replies) == replies, f"bit {bit}"
-        except ValueError as said:
-            assert str(path) in str(said), f"bit {bit}"
-            refused += 1
-        for left in tmp_path.glob(f"{n}.sqlite*"):
-            left.unlink()
-    assert refused > 100
+    """All replies come back as they were, or the file is said to be damaged."""
+    report = flipped(*flips(tmp_path)["store"], random.Random(20), 500)
+    assert report["lost"] == 0 and report["refused"] > 100
 
 
 def test_damage_to_a_key_is_found_before_anybody_is_asked_again(tmp_path):

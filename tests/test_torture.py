@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from torture import Broken, Case, cases, finished, lost_and_doubled, rows_of, served, tortured, write_pairs
+from torture import Broken, Case, cases, finished, flipped, lost_and_doubled, rows_of, served, tortured, write_pairs
 
 QUICK = {case.kind: case for case in cases(n_fast=2000, n_slow=40)}
 
@@ -39,6 +39,11 @@ def test_a_program_that_doubles_rows_is_seen(tmp_path):
     case = Case("bad", 1, [QUICK["rate"].command[0], "-c", FORGETFUL, "{}"], write_pairs(100), rows_of)
     report = tortured(case, tmp_path / "torture", random.Random(1), 1)
     assert report["doubled"] > 0 and report["lost"] == 0
+
+
+def test_a_file_without_a_sum_is_seen(tmp_path):
+    (tmp_path / "f.txt").write_text("some bytes")
+    assert flipped(tmp_path / "f.txt", lambda path: path.read_bytes(), random.Random(1), 20)["lost"] == 20
 
 
 def test_a_program_that_does_not_come_back_is_seen(tmp_path):

@@ -5,7 +5,8 @@ to ``outputs/laptop/results/scale-faults.json``. tests/test_torture.py is the sh
 the tracked files, so that no output of the checkout is touched. A server that fails at times answers in this process,
 and counts what a killed run asks for twice.
 
-A kind of fault is a `Case`. To add one, add it to `cases`.
+A kind of fault is a `Case`. To add one, add it to `cases`. Bits of the files that keep what was paid for are flipped
+too.
 """
 
 import argparse
@@ -373,6 +374,57 @@ def tortured(case, folder, rng, tries):
     return report
 
 
+def flipped(path, read, rng, flips):
+    """Flip bits of a file, the last eight and others: how many ``tries``, ``refused`` by the file's name, and ``lost``.
+
+    Lost is what is read in silence as something else.
+    """
+    content, whole, report = path.read_bytes(), read(path), {"tries": flips, "refused": 0, "lost": 0}
+    last = 8 * len(content) - 8
+    for bit in [*range(last, last + 8), *rng.sample(range(last), flips - 8)]:
+        struck = path.with_name(f"{bit}{path.suffix}")
+        struck.write_bytes(content[: bit // 8] + bytes([content[bit // 8] ^ 1 << bit % 8]) + content[bit // 8 + 1 :])
+        try:
+            report["lost"] += read(struck) != whole
+        except ValueError as said:
+            report["refused" if str(struck) in str(said) else "lost"] += 1
+        for left in path.parent.glob(f"{bit}{path.suffix}*"):
+            left.unlink()
+    return report
+
+
+def many_replies():
+    """Replies of all kinds by key."""
+    from judgekit.records import Reply
+
+    kinds = (Reply("first", 0.5, 0.25, 0.25), Reply("tie", raw="some text " * 20), Reply(None, status="unparsed"))
+    return {f"{97 * n:064x}": kinds[n % 3] for n in range(120)}
+
+
+def flips(folder):
+    """A file of each kind that keeps what was paid for, with how it is read: verdicts and votes."""
+    from judgekit.people.labelling.votefile import Vote, VoteFile, read_votes
+    from judgekit.scoring.store import VerdictStore
+
+    replies = many_replies()
+    with VerdictStore(folder / "s.sqlite") as store:
+        store.put("judge", "{}", replies)
+    with closing(VoteFile(folder / "v.jsonl")) as file:
+        for n in range(12):
+            who, label = ("ann", "bob")[n % 2], "AB"[n // 2 % 2]
+            file.append(Vote(f"own-{n}", who, label, "ab", 1.5, "2026-01-02T03:04:05+00:00"))
+
+    def replies_of(path):
+        with VerdictStore(path) as store:
+            return store.get("judge", "{}", replies)
+
+    def votes_of(path):
+        votes = read_votes(path)
+        return votes.items, votes.annotators, votes.codes.tolist()
+
+    return {"store": (folder / "s.sqlite", replies_of), "votes": (folder / "v.jsonl", votes_of)}
+
+
 @contextmanager
 def served():
     """Answer as ``openai/`` until the block ends."""
@@ -412,6 +464,13 @@ def main():
             if case.kind == "chain":
                 numbers["fault.chain.notebooks"] = Number(len(jobs_of("sample")), spec="d")
             save_results(chosen.run, "scale", numbers, variant="faults")
+        for kind, (path, read) in flips(Path(folder)).items():
+            if not chosen.only or f"flip_{kind}" in chosen.only:
+                report = flipped(path, read, random.Random(f"0 {kind}"), 500)
+                failed |= bool(report["lost"])
+                print(f"flip_{kind}: {report}", flush=True)
+                numbers |= {f"fault.flip_{kind}.{name}": Number(n, n=500, spec="d") for name, n in report.items()}
+        save_results(chosen.run, "scale", numbers, variant="faults")
     return int(failed)
 
 
