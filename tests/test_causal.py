@@ -276,7 +276,7 @@ def test_preferences_are_the_same_at_the_price_of_one_pass(tmp_path, monkeypatch
     monkeypatch.setattr(torch.nn.Linear, "forward", counted)
     for name in ("once", "plain"):
         found.append(losses(train(tmp_path / name, (PAIRS[:16], NEW), **given, bf16=False)))
-        monkeypatch.setattr("judgekit.training.causal.run_once", lambda *_: None)
+        monkeypatch.setattr("judgekit.training.causal._run_once", lambda *_: None)
     assert len(found[0]) > 4 and len({loss for *_, loss in found[0]}) > 4
     assert found[0] == [(*at, pytest.approx(loss, rel=1e-4)) for *at, loss in found[1]]
     assert not share or rows["once"] == rows["plain"] * share

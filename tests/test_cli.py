@@ -307,6 +307,13 @@ def test_random_json_ends_with_0_or_with_2_and_one_line_of_error(run_file, rows)
         assert err.startswith(f"error: {run_file.path}") and err.count("\n") == 1
 
 
+def test_python_runs_it_and_a_shell_completes_it():
+    done = subprocess.run([sys.executable, "-m", "judgekit", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("judgekit ")
+    asked = {"_JUDGEKIT_COMPLETE": "complete_bash", "COMP_WORDS": "judgekit con", "COMP_CWORD": "1"}
+    assert run_command(env=os.environ | asked).stdout.split() == ["convert"]
+
+
 def test_start_up_is_light():
     """``--help`` and bad input load no heavy library."""
     script = (

@@ -245,7 +245,7 @@ PACKED = {  # parts of a gzipped file, each (bytes, how many times)
 }
 COLUMNS = {  # a few kilobytes of Parquet that state long texts many times
     "text.parquet": (lambda: long_text(9 * 2**19), "row 1: is longer than 8 MiB"),
-    "list.parquet": (lambda: listed(long_text(7 * 2**19)), "row 1: field 'question' is a list, not text"),
+    "list.parquet": (lambda: listed(long_text(7 * 2**19)), r"row 1: field 'question\[0\]' is text, not an object"),
     "texts.parquet": (lambda: ["x" * 2**22 + str(n) for n in range(30)], "row group 1: unpacks to more than"),
     "values.parquet": (lambda: [[""] * 2 * 10**6], "row group 1: unpacks to more than"),
 }

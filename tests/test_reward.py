@@ -103,6 +103,7 @@ def test_what_ships_is_loaded_by_its_name(folder, tmp_path, monkeypatch):
         ("reward/qwen2.5-coder-0.5b", "SEQ_CLS"),
         ("hf/smollm2-135m-sft", "CAUSAL_LM"),
         ("hf/smollm2-135m-dpo", "CAUSAL_LM"),
+        ("hf/qwen2.5-coder-0.5b-sft", "CAUSAL_LM"),
     ],
 )
 def test_a_shipped_adapter_is_whole_names_a_base_that_can_be_fetched_and_what_make_ship_copies(name, task):

@@ -1,9 +1,10 @@
-"""The command line: judge, score, label and rate one's own files, attack judges, collect responses; fetch data,
-show the verdict store.
+"""The command line: judge, score, label and rate one's own files, attack judges, collect responses; convert files,
+fetch data, show the verdict store.
 
 Heavy modules are imported where they are used, so that ``--help`` and bad input are answered at once.
 """
 
+import os
 import sys
 from typing import Annotated
 
@@ -12,24 +13,27 @@ import typer
 from judgekit import __version__
 from judgekit.cli.answers import collect, rate
 from judgekit.cli.attacking import attack
-from judgekit.cli.fetching import fetch
+from judgekit.cli.converting import convert
+from judgekit.cli.fetching import fetch, names_of
 from judgekit.cli.labelling import label
 from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
 from judgekit.cli.running import judge
 from judgekit.cli.scoring import score
 from judgekit.cli.storing import store
 
+_COMPLETE = "_JUDGEKIT_COMPLETE"
+
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Judge or label pairs of responses, score verdicts, rate single answers, attack judges, collect responses, "
-    "fetch data, and show the verdict store. Exit codes: 0 done; 2 bad usage or input, nothing is written; 3 finished "
-    "with failed items; 130 interrupted; 1 anything else.",
+    "convert files of other forms, fetch data, list names, and show the verdict store. Exit codes: 0 done; 2 bad usage "
+    "or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
 )
-for _command in (judge, score, rate, attack, label, collect, fetch, store):
+for _command in (judge, score, rate, attack, label, collect, convert, fetch, store):
     app.command()(_command)
+app.command("list")(names_of)
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,8 +56,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line, the console script ``judgekit``; returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        command = typer.main.get_command(app)
+        if _COMPLETE in os.environ:  # the shell asks what a word may become
+            command.main(words, "judgekit", _COMPLETE)
         # Not its `main`, which would answer Ctrl-C and a reader that went away itself.
-        with typer.main.get_command(app).make_context("judgekit", words) as context:
+        with command.make_context("judgekit", words) as context:
             return context.command.invoke(context) or DONE
     except typer.Exit as done:
         return done.exit_code

@@ -1,7 +1,8 @@
-"""``judgekit fetch``: the pinned files of data and of language models, and lists of them."""
+"""``judgekit fetch`` and ``judgekit list``: pinned files of data and language models, and all that has a name here."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -89,6 +90,36 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
             tell(f"error: {absent}")
             code = SOME_FAILED
     return code
+
+
+def names_of(
+    kind: Annotated[
+        Literal["judges", "prompts", "sets", "probes", "models", "formats"], typer.Argument(help="Of what.")
+    ],
+) -> int:
+    """List the names that judgekit knows, one a line.
+
+    judges ship with it (beside them: hf/MODEL, reward/MODEL, layers/MODEL, vllm/MODEL, openai/MODEL, own/NAME); prompts
+    stand behind # in a judge's name; sets are read by notebooks (beside them: file:PATH); probes are those of rate,
+    models those of fetch --models, formats those of convert.
+    """
+    from judgekit.cli.converting import formats
+    from judgekit.data.catalogue import SAMPLE_SETS, SETS
+    from judgekit.data.paths import PRETRAINED
+    from judgekit.judges import shipped
+    from judgekit.models.registry import language_models
+    from judgekit.prompts import strategy_names
+
+    names: dict[str, Callable[[], Iterable[str]]] = {
+        "judges": shipped,
+        "prompts": strategy_names,
+        "sets": lambda: [*SAMPLE_SETS, *SETS],
+        "probes": lambda: sorted(path.parent.name for path in (PRETRAINED / "probes").glob("*/rater.json")),
+        "models": language_models,
+        "formats": formats,
+    }
+    print(*names[kind](), sep="\n", flush=True)
+    return DONE
 
 
 def _print(table: "pd.DataFrame") -> int:

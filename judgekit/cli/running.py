@@ -100,10 +100,10 @@ def judge(
     return _judge_file(source, asked, orders, keeping, _RAY_ROWS if engine == "ray" else ROWS, per_order, summary)
 
 
-def given_settings(texts: list[str] | None) -> dict[str, str]:
+def given_settings(texts: list[str] | None, option: str = "--set") -> dict[str, str]:
     """Names and values from ``NAME=VALUE`` texts."""
     if wrong := [text for text in texts or () if "=" not in text]:
-        raise Stop(BAD_INPUT, f"--set {wrong[0]}: write NAME=VALUE")
+        raise Stop(BAD_INPUT, f"{option} {wrong[0]}: write NAME=VALUE")
     return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts or ())}
 
 

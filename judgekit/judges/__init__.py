@@ -46,12 +46,13 @@ class DeclaredJudge(BaseModel):
     settings: dict[str, Any] | None = None
 
 
-def _shipped() -> str:
-    """Names of the judges that need nothing but the installed package."""
+def shipped() -> list[str]:
+    """Names of the judges that come with the package; those of ``reward`` and ``hf`` need a base that is fetched."""
     names = [f"baseline/{rule}" for rule in (*RULES, "features", "majority_class")]
-    for provider, (_, file, parent) in _TRAINED.items():
+    trained = [(provider, file, parent) for provider, (_, file, parent) in _TRAINED.items()]
+    for provider, file, parent in (*trained, *((one, "training.json", one) for one in ("reward", "hf"))):
         names += sorted(f"{provider}/{path.parent.name}" for path in (paths.PRETRAINED / parent).glob(f"*/{file}"))
-    return ", ".join(names)
+    return names
 
 
 def load_judge(
@@ -100,7 +101,7 @@ def load_judge(
     if provider == "own":
         return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
-    known = f"{_shipped()}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
+    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
@@ -158,7 +159,7 @@ def _trained(name: str, folder: str | Path | None) -> Judge:
     if places := [place for place in folders if (place / file).is_file()]:
         return _found(provider, kind)(places[0], name)
     looked = " and ".join(map(str, folders))
-    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {_shipped()}")
+    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped())}")
 
 
 def _own(name: str) -> Judge:

@@ -28,7 +28,6 @@ from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, in_steps, mixed, mixture_of, token_rows
 from judgekit.training.mixture import check_disjoint
-from judgekit.training.run_once import run_once
 
 _MERGED = "merged"
 # Without Triton TRL would make the logits of every position, hundreds of times as many as verdicts have.
@@ -187,9 +186,11 @@ def _make_trainer(
     )
     trainer.remove_callback(PrinterCallback)  # the history is in the report
     if recipe.method == "dpo":
-        run_once(trainer.model.get_decoder(), min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0)
+        _run_once(
+            trainer.model.get_decoder(), min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0
+        )
         if trainer.ref_model is not None:
-            run_once(trainer.ref_model.get_decoder())
+            _run_once(trainer.ref_model.get_decoder())
     return trainer
 
 
@@ -330,3 +331,40 @@ def adapter_config(recipe: CausalRecipe) -> Any:
         task_type="SEQ_CLS" if reward else "CAUSAL_LM",
         **same,
     )
+
+
+def _run_once(decoder: Any, frozen: int = 0) -> None:
+    """Let a decoder run once what the rows of a DPO batch share; all that it returns stays what it was.
+
+    The batch holds the chosen rows and then the rejected ones, alike but for their last token, which nothing follows:
+    the states before it, which are all that is scored, are the same. ``frozen``: so many blocks from below are not
+    trained, and what they make of a batch serves the pass of the reference too, which follows the policy's.
+    """
+    kept: dict[str, Any] = {"ids": None, "again": False}
+
+    def halve(_: Any, args: Any, given: dict[str, Any]) -> Any:
+        half = len(given["input_ids"]) // 2
+        given = {name: value[:half] if torch.is_tensor(value) else value for name, value in given.items()}
+        ids = given["input_ids"]
+        kept["again"] = frozen > 0 and kept["ids"] is not None and torch.equal(kept["ids"], ids)
+        kept["ids"] = None if kept["again"] else ids
+        return args, given
+
+    def double(_: Any, args: Any, output: Any) -> Any:
+        output.last_hidden_state = torch.cat([output.last_hidden_state] * 2)
+        return output
+
+    def reuse(block: Any) -> None:
+        run = block.forward
+
+        def forward(states: torch.Tensor, *args: Any, **given: Any) -> Any:
+            if not kept["again"]:
+                kept["states"] = run(states, *args, **given)
+            return kept["states"]
+
+        block.forward = forward
+
+    for block in decoder.layers[:frozen] if frozen else ():
+        reuse(block)
+    decoder.register_forward_pre_hook(halve, with_kwargs=True)
+    decoder.register_forward_hook(double)

@@ -87,7 +87,7 @@ EXPECTED = {
 
 class _Responses(BaseModel):
     id: Id = None
-    question: StrictStr
+    question: Annotated[Messages, _said_by("user")]
     response_a: StrictStr
     response_b: StrictStr
     label: Label = None
@@ -137,8 +137,8 @@ def read_pairs(path: str | Path) -> list[PreferencePair]:
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
     a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``
     is refused because it may be a third response, ``1`` and ``2`` because they may count from 0). Or it is ``prompt``,
-    ``chosen``, ``rejected``, each a text or a list of ``{"role", "content"}`` messages; the chosen response is then A,
-    and the label is A. Other fields are ignored.
+    ``chosen``, ``rejected``; the chosen response is then A, and the label is A. Of these and of ``question`` each is a
+    text or a list of ``{"role", "content"}`` messages. Other fields are ignored.
     """
     return [row.pair for row in read_pair_rows(path)]
 
@@ -156,7 +156,7 @@ def iterate_pair_rows(path: str | Path) -> Iterator[PairRow]:
     """The rows of a user's file one by one; otherwise as `read_pair_rows`, but an id may come twice."""
     path, first = Path(path), None
     for place, fields in records(path):
-        row = _pair_row(fields, place)
+        row = pair_row(fields, place)
         first = first or row
         if row.form != first.form:
             raise place.error(f"has {row.form}, but {first.place.at} has {first.form}: use one of the two throughout")
@@ -175,7 +175,7 @@ def repeated_id(row: PairRow, earlier: Place) -> PairFileError:
     return row.place.error(f"is {row.id!r:.80}, which also stands in {earlier.at}", "id")
 
 
-def _pair_row(fields: Fields, place: Place) -> PairRow:
+def pair_row(fields: Fields, place: Place) -> PairRow:
     chosen = "chosen" in fields or "rejected" in fields
     if chosen and ("response_a" in fields or "response_b" in fields):
         raise place.error("has both response_a/response_b and chosen/rejected: which pair is meant?")
@@ -186,7 +186,8 @@ def _pair_row(fields: Fields, place: Place) -> PairRow:
         turns, texts = _conversation(row, fields, place)
     else:
         row = checked(_Responses, fields, place)
-        texts = (row.question, row.response_a, row.response_b)
+        turns, asked = _asked(row.question, "question", place)
+        texts = (asked, row.response_a, row.response_b)
     given: Any = place.line if row.id is None else row.id
     cluster = text_key(json.dumps([texts[0], [turn.question for turn in turns]]))
     fields = {"label": row.label, "reference": row.reference, "source": str(place), "turns": turns}
@@ -209,17 +210,23 @@ def _conversation(row: _Chosen, fields: Fields, place: Place) -> tuple[tuple[Tur
     prompt, context = row.prompt, chosen[:shared]
     if prompt not in (context[: len(prompt)], context[len(context) - len(prompt) :]):
         context = prompt + context
+    turns, asked = _asked(context, "prompt", place)
+    return turns, (asked, chosen[-1].content, rejected[-1].content)
+
+
+def _asked(messages: Sequence[_Message], name: str, place: Place) -> tuple[tuple[Turn, ...], str]:
+    """Earlier turns, which both responses share, and what is asked in the end."""
     turns: list[Turn] = []
     asked: list[str] = []  # a system message stands before the user's text
-    for message in context:
+    for message in messages:
         if message.role == "assistant":
             turns.append(Turn("\n\n".join(asked), message.content, message.content))
             asked = []
         else:
             asked.append(message.content)
     if not asked:
-        raise place.error("does not end with a user message", "prompt")
-    return tuple(turns), ("\n\n".join(asked), chosen[-1].content, rejected[-1].content)
+        raise place.error("does not end with a user message", name)
+    return tuple(turns), "\n\n".join(asked)
 
 
 # --- single responses

@@ -1,0 +1,190 @@
+"""``judgekit convert``: files of pairs with other names of fields, as the other commands read them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from judgekit.cli.files import check_out, written
+from judgekit.cli.keeping import Out, Quiet, rows_of
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
+from judgekit.cli.running import given_settings
+from judgekit.data.pairfile import pair_row
+from judgekit.data.pairfile.lines import Fields, Place, kind_of, missing, records
+from judgekit.records import LABELS
+
+PATHS = ("question", "response_a", "response_b", "id", "label", "reference")
+_SPOKEN = re.compile(r"\n\n(Human|Assistant):\s?")
+_ROLES = {"Human": "user", "Assistant": "assistant"}
+_NOT_SHARED = "responses that answer different conversations"
+_NO_LABEL = "a label that says nothing"
+_SIDES = {"A": "A", "B": "B", "tie": "tie"}
+
+
+class Format(BaseModel):
+    """Paths to the fields of a row, and what its label means; see ``formats.yaml``."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str | None = None
+    question: str = ""
+    response_a: str = ""
+    response_b: str = ""
+    reference: str | None = None
+    conversations: tuple[str, str] | None = None
+    dialogues: tuple[str, str] | None = None
+    label: str | None = None
+    labels: dict[str, str] = _SIDES
+    split: float | None = None
+
+
+def formats() -> dict[str, Format]:
+    """The formats that are known by name."""
+    text = Path(__file__).with_name("formats.yaml").read_text(encoding="utf-8")
+    return {name: Format(**given) for name, given in yaml.safe_load(text).items()}
+
+
+def convert(
+    rows: Annotated[str, rows_of("ROWS", "JSON lines, a list (.json) or CSV (.csv), each may be .gz; or Parquet")],
+    out: Out,
+    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help=", ".join(formats()) + ".")] = None,
+    paths: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="NAME=PATH", help="Our name and theirs, e.g. response_a=answers.0; repeatable."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", metavar="VALUE=A", help="What a label means; repeatable.")
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Write a file of pairs with the names that the other commands read.
+
+    --format knows what published sets call their fields. --map names them one by one: question, response_a,
+    response_b, and optionally id, label and reference, each with the path of theirs: names and positions (from 0)
+    joined by dots. Lists of responses are paired each with each.
+
+    --out gets JSON lines of id, question (a text, or messages where there were earlier turns), response_a, response_b
+    and label. Rows that no pair can hold (responses that answer different conversations, labels that say nothing) are
+    left out and counted.
+    """
+    check_out(out, rows)
+    if (form is None) == (paths is None) or (labels and form):
+        raise Stop(BAD_INPUT, "--format NAME, or --map NAME=PATH with --label VALUE=A: give one of the two")
+    if form is not None and form not in formats():
+        raise Stop(BAD_INPUT, f"--format {form}: no format is called so; there are {', '.join(formats())}")
+    chosen = formats()[form] if form is not None else _own(paths, labels)
+    left_out, count = Counter[str](), 0
+    with written(out, "") as write:
+        for row in _converted(Path(rows), chosen, left_out):
+            write([row])
+            count += 1
+        if not count:
+            raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({dict(left_out) or 'the file is empty'})")
+    for what, number in () if quiet else left_out.items():
+        tell(f"note: rows with {what}, left out: {number}")
+    if not quiet:
+        tell(f"{count} pairs in {out}")
+    return DONE
+
+
+def _own(paths: list[str] | None, labels: list[str] | None) -> Format:
+    """The format that ``--map`` and ``--label`` describe."""
+    given = given_settings(paths, "--map")
+    if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
+        raise Stop(BAD_INPUT, f"--map {absent[0]}=PATH is missing")
+    if unknown := [name for name in given if name not in PATHS]:
+        raise Stop(BAD_INPUT, f"--map {unknown[0]}: a pair has {', '.join(PATHS)}")
+    means = dict(text.rpartition("=")[::2] for text in labels or ())
+    if wrong := [value for value, label in means.items() if label not in LABELS]:
+        raise Stop(BAD_INPUT, f"--label {wrong[0]}: write VALUE=A, VALUE=B or VALUE=tie")
+    return Format.model_validate(given | ({"labels": means} if means else {}))
+
+
+def _converted(path: Path, form: Format, left_out: Counter[str]) -> Iterator[Fields]:
+    """The rows of a file as ``judgekit judge`` reads them; ``left_out`` counts those that no such row can hold, by why.
+
+    Their id is that of the row, else its line, and the number of the pair where a row has several. PairFileError if
+    anything is wrong.
+    """
+    for place, row in records(path, lists=True):
+        label = _label(row, form, place)
+        name = place.line if form.id is None else _at(row, form.id, place)
+        if label is None and form.label is not None:
+            left_out[_NO_LABEL] += 1
+        elif not (pairs := list(_pairs(row, form, place))):
+            left_out[_NOT_SHARED] += 1
+        else:
+            for number, (question, *responses) in enumerate(pairs, 1):
+                fields = {"id": name if len(pairs) == 1 else f"{name}/{number}", "question": question}
+                fields |= dict(zip(("response_a", "response_b"), responses, strict=True)) | {"label": label}
+                fields |= {"reference": _at(row, form.reference, place)} if form.reference else {}
+                pair_row(fields, place)  # whatever is wrong is told now
+                yield fields
+
+
+def _at(row: Any, path: str, place: Place) -> Any:
+    """What stands at a path; PairFileError names the first part that is not there."""
+    found = row
+    for part in path.split("."):
+        try:
+            found = found[int(part) if isinstance(found, list) else part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            if found is row:
+                raise missing(row, part, place) from None
+            raise place.error(f"has no {part!r}, for it is {kind_of(found)}", path) from None
+    return found
+
+
+def _label(row: Fields, form: Format, place: Place) -> str | None:
+    """A, B or tie; nothing without a label, or where it is empty."""
+    if form.label is None or form.label in _SIDES:
+        return form.label
+    value = _at(row, form.label, place)
+    if value is None or value == "":
+        return None
+    word = f"{value:g}" if isinstance(value, int | float) else str(value)
+    if word in form.labels:
+        return form.labels[word]
+    try:
+        gap = float(word) - (form.split if form.split is not None else float("nan"))
+        return {-1: "A", 0: "tie", 1: "B"}[(gap > 0) - (gap < 0) if gap == gap else 2]
+    except (ValueError, KeyError):
+        raise place.error(f"is {word!r:.80}, not one of {', '.join(form.labels)}", form.label) from None
+
+
+def _pairs(row: Fields, form: Format, place: Place) -> Iterator[tuple[Any, str, str]]:
+    """Question (or messages) and two responses: one or several a row, none where the responses answer other things."""
+    if paths := form.conversations or form.dialogues:
+        given = [(path, _at(row, path, place)) for path in paths]
+        first, second = (_spoken(said) if form.dialogues else _messages(said, path, place) for path, said in given)
+        if first[:-1] == second[:-1] and first[-1:] and second[-1:]:
+            yield first[:-1], first[-1]["content"], second[-1]["content"]
+        return
+    first, second = (_at(row, path, place) for path in (form.response_a, form.response_b))
+    question = _at(row, form.question, place)
+    several = isinstance(first, list) and isinstance(second, list)
+    yield from ((question, *pair) for pair in (product(first, second) if several else [(first, second)]))
+
+
+def _messages(given: Any, path: str, place: Place) -> list[Any]:
+    """Messages with texts: parts of a content are joined, those without a text (pictures) left out."""
+
+    def text(content: Any) -> Any:
+        parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
+        return "".join(part.get("text") or "" for part in content) if parts else content
+
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise place.error(f"is {kind_of(given)}, not a list of messages", path)
+    return [{"role": one.get("role"), "content": text(one.get("content"))} for one in given]
+
+
+def _spoken(text: Any) -> list[dict[str, str]]:
+    """The messages of a text in which two take turns."""
+    parts = _SPOKEN.split(text) if isinstance(text, str) else []
+    said = zip(parts[1::2], parts[2::2], strict=True)
+    return [{"role": _ROLES[who], "content": words} for who, words in said]

@@ -1,0 +1,240 @@
+"""``judgekit convert``: other people's files of pairs become ours, or are refused by line and field."""
+
+import json
+
+import pytest
+
+from judgekit.cli import main
+from judgekit.data.pairfile import read_pairs
+
+
+def said(*texts):
+    """A conversation, user first."""
+    return [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+def parts(*texts):
+    """The same with contents in parts, as LMArena has them: a picture stands between texts."""
+    picture = {"type": "image", "text": None, "image": "x"}
+    return [one | {"content": [{"type": "text", "text": one["content"]}, picture]} for one in said(*texts)]
+
+
+def human(*texts):
+    return "".join(f"\n\n{('Human', 'Assistant')[n % 2]}: {text}" for n, text in enumerate(texts))
+
+
+ARENA = {"model_a": "x", "model_b": "y", "judge": "arena_user_1", "turn": 1, "language": "English"}
+# Name of a format to a row of its real schema (less some fields that are not read), and id, question, responses, label.
+ROWS = {
+    "chatbot-arena": (
+        ARENA
+        | {
+            "question_id": "q",
+            "winner": "tie (bothbad)",
+            "conversation_a": said("Q", "a"),
+            "conversation_b": said("Q", "b"),
+        },
+        [("q", "Q", "a", "b", "tie")],
+    ),
+    "mt-bench": (
+        ARENA
+        | {"question_id": 81, "winner": "model_b", "conversation_a": said("Q", "a"), "conversation_b": said("Q", "b")},
+        [("1", "Q", "a", "b", "B")],
+    ),
+    "lmarena": (
+        {"id": "u", "winner": "both_bad", "conversation_a": parts("Q", "a"), "conversation_b": parts("Q", "b")},
+        [("u", "Q", "a", "b", "tie")],
+    ),
+    "ppe": (
+        {"question_id": "q", "prompt": "Q", "response_1": "a", "response_2": "b", "winner": "model_a"},
+        [("q", "Q", "a", "b", "A")],
+    ),
+    "alpaca-eval": (
+        {
+            "instruction": "Q",
+            "output_1": "a",
+            "output_2": "b",
+            "generator_1": "x",
+            "generator_2": "y",
+            "preference": 1.98,
+        },
+        [("1", "Q", "a", "b", "B")],
+    ),
+    "hh": ({"chosen": human("Q", "a"), "rejected": human("Q", "b")}, [("1", "Q", "a", "b", "A")]),
+    "ultrafeedback": (
+        {"prompt": "Q", "prompt_id": "p", "chosen": said("Q", "a"), "rejected": said("Q", "b"), "score_chosen": 9.0},
+        [("p", "Q", "a", "b", "A")],
+    ),
+    "rewardbench": (
+        {
+            "id": 3,
+            "prompt": "Q",
+            "chosen": "a",
+            "chosen_model": "x",
+            "rejected": "b",
+            "rejected_model": "y",
+            "subset": "hep",
+        },
+        [("3", "Q", "a", "b", "A")],
+    ),
+    "rewardbench2": (
+        {"id": "0", "prompt": "Q", "chosen": ["a"], "rejected": ["b", "c", "d"], "num_correct": 1, "subset": "Math"},
+        [("0/1", "Q", "a", "b", "A"), ("0/2", "Q", "a", "c", "A"), ("0/3", "Q", "a", "d", "A")],
+    ),
+    "rm-bench": (
+        {"id": 1, "prompt": "Q", "chosen": ["a", "b"], "rejected": ["c", "d"], "domain": "chat"},
+        [
+            ("1/1", "Q", "a", "c", "A"),
+            ("1/2", "Q", "a", "d", "A"),
+            ("1/3", "Q", "b", "c", "A"),
+            ("1/4", "Q", "b", "d", "A"),
+        ],
+    ),
+    "judgebench": (
+        {"pair_id": "j", "source": "mmlu", "question": "Q", "response_A": "a", "response_B": "b", "label": "B>A"},
+        [("j", "Q", "a", "b", "B")],
+    ),
+    "helpsteer3": (
+        {"domain": "general", "context": said("Q"), "response1": "a", "response2": "b", "overall_preference": -2},
+        [("1", "Q", "a", "b", "A")],
+    ),
+}
+
+
+def written(folder, *rows):
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def convert(folder, rows, *options):
+    """The exit code, and the pairs that were written."""
+    out = folder / "pairs.jsonl"
+    code = main(["convert", written(folder, *rows), "--out", str(out), *options])
+    return code, read_pairs(out) if out.exists() else None
+
+
+def short(pair):
+    return (pair.item_id, pair.question, pair.response_a, pair.response_b, pair.label)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_published_form_is_read_by_its_name(tmp_path, name):
+    row, wanted = ROWS[name]
+    code, pairs = convert(tmp_path, [row], "--format", name)
+    assert code == 0 and list(map(short, pairs)) == wanted
+
+
+def test_every_form_is_tried(capsys):
+    assert main(["list", "formats"]) == 0
+    assert capsys.readouterr().out.split() == list(ROWS)
+
+
+@pytest.mark.parametrize(("value", "label"), [(-3, "A"), (-1, "A"), (0, "tie"), (1, "B"), (3, "B")])
+def test_a_number_says_which_is_better(tmp_path, value, label):
+    row = ROWS["helpsteer3"][0] | {"overall_preference": value}
+    assert convert(tmp_path, [row], "--format", "helpsteer3")[1][0].label == label
+
+
+@pytest.mark.parametrize(("value", "label"), [(1, "A"), (1.0, "A"), (2.0, "B"), (1.5, "tie"), (0, "tie"), (1.2, "A")])
+def test_alpaca_evals_preference(tmp_path, value, label):
+    row = ROWS["alpaca-eval"][0] | {"preference": value}
+    assert convert(tmp_path, [row], "--format", "alpaca-eval")[1][0].label == label
+
+
+def test_what_both_share_is_the_conversation(tmp_path):
+    context = said("Hi", "Hello", "Q")
+    row = ROWS["ultrafeedback"][0] | {"chosen": [*context, said("", "a")[1]], "rejected": [*context, said("", "b")[1]]}
+    (pair,) = convert(tmp_path, [row], "--format", "ultrafeedback")[1]
+    (turn,) = pair.turns
+    assert (turn.question, turn.response_a, turn.response_b, *short(pair)[1:4]) == (
+        "Hi",
+        "Hello",
+        "Hello",
+        "Q",
+        "a",
+        "b",
+    )
+    (row,) = (json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines())
+    assert row["question"] == context
+
+
+def test_what_is_no_pair_is_left_out_and_counted(tmp_path, capsys):
+    row = ROWS["chatbot-arena"][0]
+    other = row | {"conversation_a": said("Q", "a", "R", "c"), "conversation_b": said("Q", "b", "R", "d")}
+    code, pairs = convert(tmp_path, [row, other, row | {"question_id": 2, "winner": ""}], "--format", "chatbot-arena")
+    assert code == 0 and len(pairs) == 1
+    told = capsys.readouterr().err
+    assert "responses that answer different conversations, left out: 1" in told
+    assert "a label that says nothing, left out: 1" in told and "1 pairs in" in told
+
+
+def test_names_of_ones_own(tmp_path):
+    row = {"n": 7, "ask": {"text": "Q"}, "answers": ["a", "b"], "best": "second", "gold": "G"}
+    paths = [
+        "question=ask.text",
+        "response_a=answers.0",
+        "response_b=answers.1",
+        "id=n",
+        "label=best",
+        "reference=gold",
+    ]
+    maps = [word for path in paths for word in ("--map", path)]
+    code, (pair,) = convert(tmp_path, [row], *maps, "--label", "first=A", "--label", "second=B")
+    assert code == 0 and (*short(pair), pair.reference) == ("7", "Q", "a", "b", "B", "G")
+
+
+MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "words"),
+    [
+        ({}, [], "give one of the two"),
+        ({}, ["--format", "hh", *MAPS], "give one of the two"),
+        ({}, ["--format", "hh", "--label", "x=A"], "give one of the two"),
+        ({}, ["--format", "nope"], "no format is called so; there are chatbot-arena, "),
+        ({}, MAPS[:4], "--map response_b=PATH is missing"),
+        ({}, [*MAPS, "--map", "winner=w"], "--map winner: a pair has question, "),
+        ({}, [*MAPS, "--map", "label"], "--map label: write NAME=VALUE"),
+        ({}, [*MAPS, "--label", "x=C"], "--label x: write VALUE=A, "),
+        ({"q": "Q", "a": "a"}, MAPS, "line 1: field 'b' is missing (the row has: q, a)"),
+        ({"q": "Q", "a": "a", "b": 3}, MAPS, "line 1: field 'response_b' is the number 3, not text"),
+        (
+            {"q": "Q", "a": "a", "b": "b", "l": "x"},
+            [*MAPS, "--map", "label=l"],
+            "line 1: field 'l' is 'x', not one of A, B, tie",
+        ),
+        (
+            {"q": "Q", "a": "a", "b": "b"},
+            [*MAPS[:4], "--map", "response_b=b.0"],
+            "field 'b.0' has no '0', for it is text",
+        ),
+        ({"chosen": [1], "rejected": []}, ["--format", "ultrafeedback"], "field 'prompt_id' is missing"),
+        (
+            {"chosen": "x", "rejected": [], "prompt_id": 1},
+            ["--format", "ultrafeedback"],
+            "is text, not a list of messages",
+        ),
+        ({"chosen": "x", "rejected": "y"}, ["--format", "hh"], "holds no pairs"),
+    ],
+)
+def test_bad_rows_and_bad_words(tmp_path, capsys, row, options, words):
+    code, pairs = convert(tmp_path, [row], *options)
+    told = capsys.readouterr().err
+    assert (code, pairs) == (2, None) and told.count("\n") == 1
+    assert told.startswith("error: ") and words in told
+
+
+@pytest.mark.parametrize("kind", ["judges", "prompts", "sets", "probes", "models"])
+def test_names_are_listed(capsys, kind):
+    assert main(["list", kind]) == 0
+    names = capsys.readouterr().out.splitlines()
+    known = {
+        "judges": "encoder/minilm",
+        "prompts": "pairwise",
+        "sets": "pandalm",
+        "probes": "gsm8k-binary",
+        "models": "smollm2-135m",
+    }
+    assert known[kind] in names and len(set(names)) == len(names) > 1
