@@ -16,9 +16,10 @@ from starlette.testclient import TestClient
 from judgekit.data.sample import load_sample
 from judgekit.data.votes import Votes
 from judgekit.people.labelling import Labelling, agreement_with_others, label_all
-from judgekit.people.labelling.app import LARGEST_BODY, LONGEST_MARKDOWN, MOST_BRACKETS, create_app, rendered
+from judgekit.people.labelling.app import LARGEST_BODY, MOST_STEPS, create_app, rendered
 from judgekit.people.labelling.session import Session, StaleTicket, fewest_votes_first, shown_order
 from judgekit.people.labelling.votefile import read_lines, read_votes
+from judgekit.records import PreferencePair, Turn
 
 HOST = "http://127.0.0.1"
 
@@ -409,8 +410,47 @@ def test_hostile_markdown_becomes_text():
 def test_hostile_brackets_take_no_time():
     start = time.monotonic()
     for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a"):
-        rendered(text * (LONGEST_MARKDOWN // len(text)))
+        rendered(text * (MOST_STEPS // len(text)))
     assert time.monotonic() - start < 60  # a minute for the brackets alone without the limit
+
+
+TABLE = "|a" * 256 + "\n" + "|-" * 256 + "\n" + "a\n" * 256 + "\n"  # short rows, which are filled up with cells
+SLOW = {
+    "tables that are filled up": TABLE * 30,
+    "quotes of many levels": ">" * 90 + "a\n" * 40_000,
+    "brackets before marks": "[ " * 400 + "> " * 20_000,
+    "a text of 8 MiB": "*a " * (2**23 // 3),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_a_text_that_takes_long_is_shown_as_it_is_written(path, slow):
+    """Of the three first, each took from five seconds to two minutes."""
+    session = Session([PreferencePair("1", "own", "**Q**", SLOW[slow], "**b**")], path, "ann", "file")
+    browser, start = browser_of(create_app(session)), time.process_time()
+    pair = browser.get("/a/ann/now").json()["pair"]
+    assert time.process_time() - start < 3
+    assert all('<pre class="plain">' in pair[name]["html"] for name in ("question", "first", "second"))
+    session.close()
+
+
+def test_turns_are_bounded_together(path):
+    turns = (Turn(TABLE[:600] + "a\n" * 50, TABLE[:600], "b"),) * 40
+    session = Session([PreferencePair("1", "own", "**Q**", "a", "b", turns=turns)], path, "ann")
+    assert "plain" in browser_of(create_app(session)).get("/a/ann/now").json()["pair"]["question"]["html"]
+    session.close()
+
+
+@pytest.mark.parametrize("mark", [">", "- ", "> 1. "])
+def test_nothing_is_left_out_however_deep_it_is_nested(path, mark):
+    """The parser leaves out what stands below a hundred levels: annotators saw an empty list."""
+    for levels in (3, 200):
+        rows = [PreferencePair("1", "own", "Q", mark * levels + "the end", "b")]
+        session = Session(rows, path, "ann", "file")
+        pair = browser_of(create_app(session)).get("/a/ann/now").json()["pair"]
+        made = pair["first"]["html"] + pair["second"]["html"]
+        assert "the end" in made and (levels == 200) == ("plain" in made)
+        session.close()
 
 
 @pytest.mark.parametrize(
@@ -427,8 +467,8 @@ def test_hostile_brackets_take_no_time():
         (" \n", "(empty)"),
         ("\udc00\x00", "?\ufffd"),
         ("```py x\nif a < b: pass\n```", '<span class="language">py</span>'),
-        ("*" * LONGEST_MARKDOWN + "<i>", "&lt;i&gt;"),
-        ("[" * (MOST_BRACKETS + 1) + "<i>", "&lt;i&gt;"),
+        ("*" * MOST_STEPS + "<i>", "&lt;i&gt;"),
+        ("[" * 5_000 + "<i>", "&lt;i&gt;"),
     ],
 )
 def test_texts_are_rendered(text, inside):

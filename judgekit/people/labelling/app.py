@@ -4,9 +4,12 @@ Texts of strangers become HTML that does nothing: Markdown without HTML, links w
 The content security policy is the second wall; this is the first.
 """
 
+import re
 import secrets
+from collections.abc import Callable
 from functools import lru_cache
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,8 +33,8 @@ from judgekit.people.labelling.session import Session, StaleTicket
 from judgekit.records import PreferencePair, Turn
 
 PAGE = Path(__file__).with_name("page")
-LONGEST_MARKDOWN = 100_000  # characters; longer texts are shown as they are written
-MOST_BRACKETS = 5_000  # the parser's time grows with their square: ten seconds for fifty thousand
+MOST_STEPS = 80_000  # of the parser, some ten microseconds each: what takes more is shown as it is written
+_SPECIAL = re.compile(r"[^\w ]|_")  # what may end a run of plain text
 LARGEST_BODY = 4096  # bytes; a vote takes a hundred
 # Another name means that a foreign one was pointed at this machine (DNS rebinding). A tunnel may end at another port.
 _HOSTS = ("127.0.0.1", "localhost")
@@ -180,33 +183,51 @@ class _Page:
         if agreement is not None:
             now["agreement"] = {"percent": str(agreement), "interval": agreement.interval, "n": agreement.n}
         if pair is not None:
-            turns = [_texts(turn) | {"shared": turn.response_a == turn.response_b} for turn in pair.turns]
-            reference = None if pair.reference is None else _text(pair.reference)
-            now["pair"] = _texts(pair) | {"turns": turns, "reference": reference}
+            parts = [(each.question, each.response_a, each.response_b) for each in (*pair.turns, pair)]
+            show = as_written if is_slow("\n\n".join(chain(*parts, [pair.reference or ""]))) else rendered
+            turns = [_texts(turn, show) | {"shared": turn.response_a == turn.response_b} for turn in pair.turns]
+            reference = None if pair.reference is None else _text(pair.reference, show)
+            now["pair"] = _texts(pair, show) | {"turns": turns, "reference": reference}
         now["trouble"] = trouble and visible(trouble)
         now["said"] = message.format(**now["progress"]) if status == 200 else message
         return JSONResponse(now | {"annotator": annotator}, status)
 
 
-def _texts(shown: PreferencePair | Turn) -> dict[str, Any]:
+def _texts(shown: PreferencePair | Turn, show: Callable[[str], str]) -> dict[str, Any]:
     """Question and responses; sides are first and second as they are shown."""
     texts = {"question": shown.question, "first": shown.response_a, "second": shown.response_b}
-    return {name: _text(text) for name, text in texts.items()}
+    return {name: _text(text, show) for name, text in texts.items()}
 
 
-def _text(written: str) -> dict[str, str]:
-    return {"raw": visible(written), "html": rendered(written)}
+def _text(written: str, show: Callable[[str], str]) -> dict[str, str]:
+    return {"raw": visible(written), "html": show(written)}
+
+
+def is_slow(text: str) -> bool:
+    """Whether the parser may take more steps than `MOST_STEPS`: one for a character, and more where it reads a line
+    once for each level of quotes, fills up rows of a table, or looks for the end of every bracket."""
+    steps = len(text)
+    for part in text.replace("\r", "\n").split("\n\n") if steps <= MOST_STEPS else ():  # where each of these ends
+        lines = part.split("\n")
+        steps += 2 * len(lines) * max(line.count("|") + line.count(">") for line in lines)
+        steps += part.count("[") * len(_SPECIAL.findall(part)) // 16
+    return steps > MOST_STEPS
+
+
+def as_written(text: str) -> str:
+    """A text as HTML that shows every character of it."""
+    return f'<pre class="plain">{escape(visible(text))}</pre>' if text.strip() else '<p class="empty">(empty)</p>'
 
 
 @lru_cache(maxsize=256)
 def rendered(text: str) -> str:
     """Markdown as HTML without scripts, handlers, styles, frames, forms, addresses or pictures."""
-    text = visible(text)
-    if not text.strip():
-        return '<p class="empty">(empty)</p>'
-    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
-        return f'<pre class="plain">{escape(text)}</pre>'
-    return str(_PARSER.render(text))
+    if not text.strip() or is_slow(text):
+        return as_written(text)
+    tokens = _PARSER.parse(visible(text))
+    if any(token.level >= _PARSER.options.maxNesting - 1 for token in tokens):  # what is nested deeper is left out
+        return as_written(text)
+    return str(_PARSER.renderer.render(tokens, _PARSER.options, {}))
 
 
 def visible(text: str) -> str:
