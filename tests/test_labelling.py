@@ -110,6 +110,12 @@ def test_a_replayed_vote_is_filed_once(session):
     assert session.votes().items == ()
 
 
+def test_two_annotators_of_one_name_are_refused(path):
+    with pytest.raises(ValueError, match="annotator 'ann' is named twice"):
+        Labelling(calm(), path, ["ann", "bob", "ann"])
+    assert not path.exists()
+
+
 def test_orders(path):
     for order, annotator in (("file", "ann"), ("random", "bob"), ("random", "cat")):
         session = Session(calm(), path, annotator, order)

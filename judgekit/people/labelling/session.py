@@ -114,6 +114,8 @@ class Session:
         names = [annotators] if isinstance(annotators, str) else list(annotators)
         if not names:
             raise ValueError("there is no annotator")
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"annotator {twice!r:.80} is named twice: each needs a name of their own")
         self.annotators = {checked_annotator(name): _Annotator() for name in names}
         if order not in ("random", "file") and not callable(order):
             raise ValueError(f"order {order!r}: use random, file or a function of votes")
