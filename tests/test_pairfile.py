@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pickle
 import random
 import re
 import subprocess
@@ -65,6 +66,13 @@ BAD_LINES = {
     "UTF-16": (GOOD.encode("utf-16"), ["line 1", "UTF-16"]),
     "UTF-16 without mark": (GOOD.encode("utf-16-le"), ["line 1", "NUL byte"]),
     "NUL byte": (GOOD.replace("one", "o\0e"), ["line 1", "NUL byte", "column"]),
+    "a workbook": (
+        b"PK\x03\x04\x14\0",
+        ["line 1", "a ZIP archive, as .xlsx and .docx are", "JSON lines (.jsonl), CSV"],
+    ),
+    "PDF": (b"%PDF-1.7\n", ["line 1", "is a PDF", "Parquet (.parquet) are"]),
+    "pickle": (pickle.dumps([1]), ["line 1", "is a pickle", "which is not read"]),
+    "Parquet by another name": (b"PAR1\x15\x04", ["line 1", "Parquet by another name"]),
     "gzip without .gz": (gzip.compress(GOOD.encode()), ["gzip data"]),
     "duplicate ids": ("\n".join([GOOD, pair_line(id=2), GOOD]), ["line 3", "'id'", "'x'", "line 1"]),
     "duplicate of another type": (pair_line(id=1) + "\n" + pair_line(id="1"), ["line 2", "'id'", "line 1"]),

@@ -18,6 +18,11 @@ OPTIONAL = ("reference", "label")
 LIST_BYTES = 2**26  # of a JSON list, which is read whole
 BUFFER = 2**20  # bytes read ahead per Parquet column: a whole row group is never held
 AT_ONCE = 8  # rows of a Parquet file decoded at a time: a text stored once may stand in many
+# First bytes of what people save rows in and is not read.
+_OTHERS = {b"PK\x03\x04": "a ZIP archive, as .xlsx and .docx are", b"%PDF-": "a PDF", b"\xd0\xcf\x11\xe0": "an .xls"}
+_OTHERS |= {b"PAR1": "Parquet by another name", b"SQLite format 3": "a database of SQLite"}
+_OTHERS |= {bytes([128, protocol]): "a pickle" for protocol in (2, 3, 4, 5)}
+_READ = "JSON lines (.jsonl), CSV (.csv, .tsv), either may be .gz, and Parquet (.parquet) are"
 VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
 
 Fields = dict[str, Any]
@@ -269,6 +274,8 @@ def _decoded(line: bytes, offset: int, place: Place) -> str:
     if offset == 0:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise place.error("is UTF-16 text (byte offset 0): save the file as UTF-8")
+        if other := next((kind for first, kind in _OTHERS.items() if line.startswith(first)), None):
+            raise place.error(f"is {other} (byte offset 0), which is not read: {_READ}")
         if line.startswith(b"\x1f\x8b"):
             raise place.error("is not UTF-8 text but gzip data (byte offset 0): let the file's name end in .gz")
         if line.startswith(codecs.BOM_UTF8):
