@@ -143,6 +143,23 @@ def test_odd_rows_are_counted_aloud(tmp_path, capsys):
         assert f"note: rows with {what}: 1 of 4\n" in told
 
 
+@pytest.mark.parametrize("command", ["label", "attack", "score", "rate"])
+def test_odd_rows_are_counted_aloud_by_every_command(tmp_path, capsys, command):
+    rows = [{"question": " ", "response_a": "x y z", "label": "A"}, {"response_a": "", "response_b": ""}]
+    path = write(tmp_path, "\n".join(pair_line(id=n, response="x" * n, **row) for n, row in enumerate(rows)))
+    path.with_name("v.csv").write_text("id,verdict\n0,A\n")
+    more = {
+        "label": ["--votes", str(tmp_path / "votes"), "--annotator", "a/b"],
+        "attack": ["--judge", "baseline/longer", "--attack", "empty", "--queries", "0", "--out", str(tmp_path / "o")],
+        "rate": ["--judge", "openai/m", "--aspects", "reasoning", "--out", str(tmp_path / "o")],
+    }
+    arguments = [str(path), *more[command]] if command in more else [str(tmp_path / "v.csv"), "--pairs", str(path)]
+    main([command, *arguments])
+    told = capsys.readouterr().err
+    for what in ("an empty question", "one empty response" if command == "rate" else "two empty responses"):
+        assert f"note: rows with {what}: 1 of 2\n" in told
+
+
 # ---------------------------------------------------------------- verdicts from anywhere
 
 

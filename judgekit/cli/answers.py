@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.files import check_out, written
+from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store, rows_of
 from judgekit.cli.messages import BAD_INPUT, Stop
 from judgekit.cli.running import loaded, loading
@@ -117,6 +117,7 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
 
     rater = load_rater(probe)
     rows = read_response_rows(answers, reserved=added_fields(rater))
+    tell_odd_rows(rows, keeping.quiet)
     with loading(rater.model):
         reader = rater.reader
     with keeping.opened(rater) as replies:
@@ -133,6 +134,7 @@ def _rated_by_model(
 
     asked = load_aspects(aspects)
     rows = read_response_rows(answers, reserved=(*asked, *ADDED))
+    tell_odd_rows(rows, keeping.quiet)
     chat = loaded(load_chat_model, model, settings, keeping.quiet)
     given = [row.fields | {"response": row.response} for row in rows]
     with keeping.opened(chat) as replies:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.files import check_out, written
+from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, is_ours, shortened, tell
 from judgekit.cli.running import loaded_judge
@@ -44,6 +44,7 @@ def attack(
     check_out(out, pairs)
     rows = read_pair_rows(pairs)
     items = [row.pair for row in rows]
+    tell_odd_rows(rows, quiet)
     if not suites.attackable(items):
         said = "no row has a label A or B and two different responses: what is worse is not known"
         raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")

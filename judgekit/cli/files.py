@@ -9,18 +9,19 @@ import sqlite3
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout
+from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout, tell_odd
 from judgekit.data.files import replaced
-from judgekit.data.pairfile import PairRow, iterate_pair_rows, repeated_id
+from judgekit.data.pairfile import PairRow, ResponseRow, iterate_pair_rows, repeated_id
 from judgekit.data.pairfile.lines import Place
 from judgekit.data.progress import progress_bar
+from judgekit.records import PreferencePair
 
 _Write: TypeAlias = Callable[[list[dict[str, Any]]], object]
 VERDICT_FIELDS = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
@@ -77,7 +78,7 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
             whole = whole and isinstance(row.id, int) and -(2**63) <= row.id < 2**63
             if row.pair.label is not None:
                 labels[row.pair.label] += 1
-            odd.update(_oddities(row))
+            odd.update(_oddities(row.pair.asked, *row.pair.responses))
             if rows is not None:
                 rows.append(row)
                 rows = rows if len(rows) <= ROWS or path.is_fifo() else None
@@ -86,15 +87,22 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
     return PairSource(path, n_rows, first, labels, odd, whole, rows)
 
 
-def _oddities(row: PairRow) -> Iterator[str]:
-    """What is worth a note about a row that can be judged all the same."""
-    a, b = (text.strip() for text in row.pair.responses)
-    if not row.pair.asked.strip():
+def _oddities(question: str, *responses: str) -> Iterator[str]:
+    """What is worth a note about a row that can be judged (of two responses) or rated (of one) all the same."""
+    texts = [text.strip() for text in responses]
+    if not question.strip():
         yield "an empty question"
-    if a == b:
-        yield "two equal responses" if a else "two empty responses"
-    elif not (a and b):
+    if len(texts) == 2 and len(set(texts)) == 1:
+        yield "two equal responses" if texts[0] else "two empty responses"
+    elif not all(texts):
         yield "one empty response"
+
+
+def tell_odd_rows(rows: Iterable[PairRow | ResponseRow | PreferencePair], quiet: bool = False) -> None:
+    """The notes of `tell_odd` on rows that are held."""
+    items = [] if quiet else [row.pair if isinstance(row, PairRow) else row for row in rows]
+    texts = [(i.question, i.response) if isinstance(i, ResponseRow) else (i.asked, *i.responses) for i in items]
+    tell_odd(Counter(what for each in texts for what in _oddities(*each)), len(texts))
 
 
 def form_of(out: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from judgekit.cli.files import tell_odd_rows
 from judgekit.cli.keeping import Keeping, Pairs, Quiet, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.running import loaded_judge
@@ -48,6 +49,7 @@ def label(
     rows = read_pair_rows(pairs)
     if Path(votes).exists() and Path(votes).samefile(pairs):
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
+    tell_odd_rows(rows, quiet)
     n_failed, chosen = 0, fewest_votes_first if order == "active" else order
     if judge is not None:
         n_failed, chosen = _doubtful_first(rows, judge, settings, Keeping(votes, store, False, True, quiet), seed)

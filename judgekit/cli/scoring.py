@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import BaseModel, BeforeValidator
 
-from judgekit.cli.files import check_out, written
+from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import LISTED, Out
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, read_pairs
@@ -178,6 +178,7 @@ def score(
     except KeyError as unknown:
         raise Stop(BAD_INPUT, f"--protocol: {unknown.args[0]}") from None
     labelled, found = read_pairs(pairs), {}
+    tell_odd_rows(labelled)
     for judge, said in read_verdicts(Path(verdicts), {pair.item_id for pair in labelled}).items():
         if len(meant.orders) == 2 and {each.order for each in said} != {"ab", "ba"}:
             raise Stop(BAD_INPUT, f"{verdicts}: {judge} has verdicts in one order, and '{meant.name}' reads both")
