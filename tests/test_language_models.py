@@ -36,16 +36,16 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache" / "models"
 
 
-def write_gguf(path, left_out=(), architecture="llama"):
+def write_gguf(path, left_out=(), architecture="llama", blocks=None, width=None, heads=None):
     """A tiny Llama as a GGUF file; the model that it holds."""
     tokenizer = tiny_tokenizer()
     model = tiny_model(tokenizer, "llama").to(torch.bfloat16)
     shape, writer = model.config, gguf.GGUFWriter(path, architecture)
     writer.add_context_length(shape.max_position_embeddings)
     writer.add_embedding_length(shape.hidden_size)
-    writer.add_block_count(shape.num_hidden_layers)
-    writer.add_feed_forward_length(shape.intermediate_size)
-    writer.add_head_count(shape.num_attention_heads)
+    writer.add_block_count(blocks or shape.num_hidden_layers)
+    writer.add_feed_forward_length(width or shape.intermediate_size)
+    writer.add_head_count(heads or shape.num_attention_heads)
     writer.add_head_count_kv(shape.num_key_value_heads)
     writer.add_layer_norm_rms_eps(shape.rms_norm_eps)
     writer.add_rope_dimension_count(shape.head_dim)
@@ -234,6 +234,20 @@ def test_a_file_that_is_damaged_unknown_or_not_whole_is_refused(tmp_path, writte
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(Unavailable, match=f"tiny.gguf: {said}"):
         folder_of(str(path))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ({"blocks": 10_000_000}, "llama.block_count is 10000000"),
+        ({"width": 2**31}, "llama.feed_forward_length is 2147483648"),
+        ({"heads": [4, 2**30]}, "llama.attention.head_count is 1073741824"),
+    ],
+)
+def test_an_absurd_gguf_is_refused_before_it_is_followed(tmp_path, judge_file, written, said):
+    write_gguf(tmp_path / "tiny.gguf", **written)
+    code, _, told = judge_file(f"hf/{tmp_path / 'tiny.gguf'}")
+    assert code == 2 and f"tiny.gguf: {said}, which no model has" in told
 
 
 def test_a_model_may_be_asked_in_a_way_of_its_own(tiny, monkeypatch):

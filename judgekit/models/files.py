@@ -30,7 +30,9 @@ _MATTERS = """
     *.safetensors *.safetensors.index.json config.json generation_config.json tokenizer* vocab* merges.txt
     special_tokens_map.json added_tokens.json chat_template* additional_chat_templates/* *.model adapter_config.json
 """.split()
-_SIZE = re.compile("layer|expert|depth|size|head|width|dim|position|intermediate")  # names of what a model has many of
+_SIZE = re.compile(  # names of what a model has many of; the last four are GGUF's
+    "layer|expert|depth|size|head|width|dim|position|intermediate|block_count|(context|embedding|feed_forward)_length"
+)
 _DEEP, _WIDE = 4096, 2**24  # more layers or experts, or more of anything else, has no model
 _LONGEST_CONFIG = 2**20  # bytes
 _NAME = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]  # of a file in the folder: no absolute path, no ..
@@ -129,14 +131,20 @@ def check_folder(folder: str | Path) -> None:
     file = Path(folder) / "config.json"
     if file.is_file() and file.stat().st_size > _LONGEST_CONFIG:
         raise Unavailable(f"{file}: {file.stat().st_size:,} bytes, which no configuration has")
-    for name, value in _sizes(_json_in(file)) if file.is_file() else ():
-        least, most = -int("num" not in name), _DEEP if re.search("layers|experts|depth", name) else _WIDE
-        if not least <= value <= most:
-            raise Unavailable(f"{file}: {name} is {value!s:.20}, which no model has")
+    if file.is_file():
+        refuse_absurd(file, _json_in(file))
     for file in Path(folder).glob("*.index.json"):
         for shard in dict(_json_in(file).get("weight_map", {})).values():
             if not re.fullmatch(r"\w[\w.-]*\.safetensors", str(shard)):
                 raise Unavailable(f"{file}: {shard!s:.80} is no file of tensors in this folder")
+
+
+def refuse_absurd(file: Path, config: dict[str, Any]) -> None:
+    """Unavailable, by file and name, where a configuration (also of GGUF) asks for more than any model has."""
+    for name, value in _sizes(config):
+        deep = re.search("layers|experts|depth|block_count|expert_count", name)
+        if not -int("num" not in name) <= value <= (_DEEP if deep else _WIDE):
+            raise Unavailable(f"{file}: {name} is {value!s:.20}, which no model has")
 
 
 def _json_in(file: Path) -> dict[str, Any]:

@@ -149,15 +149,20 @@ def folder_of(name: str) -> Path | None:
 
 def _convert(path: Path, folder: Path) -> None:
     import torch
+    from gguf import GGUFReader
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from judgekit.models.files import quiet, refuse_gaps, seal
+    from judgekit.models.files import quiet, refuse_absurd, refuse_gaps, seal
 
     try:
+        fields = GGUFReader(path).fields.items()
+        refuse_absurd(path, {name: each.contents() for name, each in fields if not name.startswith("tokenizer.")})
         with quiet():
             options = {"dtype": torch.bfloat16, "output_loading_info": True}
             loaded: Any = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **options)
             tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    except Unavailable:
+        raise
     except (OSError, ValueError, LookupError, RuntimeError, struct.error) as broken:
         raise Unavailable(f"{path}: cannot be read as GGUF ({' '.join(str(broken).split())[:200]})") from None
     read, report = loaded
