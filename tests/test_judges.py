@@ -357,6 +357,15 @@ class Mute:
 
 class Named(Kind):
     name, said = 'own/named', 'A'
+
+class Odd(Kind):
+    name, fingerprint, batch_size = 'own/odd', 'odd 1', 2
+
+    def judge(self, requests):
+        return eval(requests[0].question)
+
+class Wide(Kind):
+    name, batch_size = 'own/wide', '8'
 """
 
 
@@ -368,6 +377,7 @@ def registered(tmp_path, monkeypatch):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: guests\nVersion: 1\n")
     places = "kind = guests:Kind\nmute = guests:Mute\ngone = guests:Gone\nnamed = guests:Named\n"
+    places += "odd = guests:Odd\nwide = guests:Wide\n"
     (info / "entry_points.txt").write_text(f"[judgekit.judges]\n{places}")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -377,9 +387,13 @@ def registered(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own/nobody", "a judge 'nobody' under .*; registered: own/gone, own/kind, own/mute, own/named"),
+        (
+            "own/nobody",
+            "a judge 'nobody' under .*; registered: own/gone, own/kind, own/mute, own/named, own/odd, own/wide",
+        ),
         ("own/mute", r"own/mute \(guests:Mute\) has no 'fingerprint'"),
         ("own/gone", r"own/gone \(guests:Gone\) cannot be loaded: .*Gone"),
+        ("own/wide", r"own/wide \(guests:Wide\): 'batch_size' is '8', not int"),
     ],
 )
 def test_a_registered_judge_that_is_none_is_told(registered, name, message):
@@ -393,3 +407,30 @@ def test_a_registered_judge_is_loaded_and_one_that_replies_by_name_is_told(regis
     assert isinstance(judge, Judge) and judge.judge([Request("?", "a", "b")])[0].verdict == "tie"
     code, _, said = judge_file("own/named")
     assert code == 3 and "replied 'A'" in said and "'first' or 'second' as shown" in said and "KeyError" not in said
+
+
+@pytest.mark.parametrize(
+    ("replied", "message"),
+    [
+        ("None", "expected a list of replies; None came"),
+        ("'first'", "expected a list of replies; 'first' came"),
+        ("(Reply('first') for _ in requests)", "expected a list of replies; <generator"),
+        ("['first']", "expected a judgekit.records.Reply; 'first' came"),
+        ("[{'verdict': 'first'}]", "expected a judgekit.records.Reply; {'verdict': 'first'} came"),
+        (
+            "[Reply('first', status='good')]",
+            "status 'ok', or None with unparsed, ambiguous, error; 'first' came with 'good'",
+        ),
+        ("[Reply(None)]", "None came with 'ok'"),
+        ("[Reply('first', '0.9', '0.1', '0')]", "from 0 to 1, or None; ['0.9', '0.1', '0'] came"),
+        ("[Reply('first', 90, 10, 0)]", "from 0 to 1, or None; [90, 10, 0] came"),
+        ("[Reply('first', raw={'a': 1})]", "expected raw to be text or None; {'a': 1} came"),
+    ],
+)
+def test_what_a_registered_judge_replied_instead_of_replies_is_told(registered, judge_file, replied, message):
+    """Some ended the command by an exception, some stored what no later run could read."""
+    rows = [{"id": 7, "question": replied, "response_a": "x", "response_b": "y"}]
+    code, (row,), said = judge_file("own/odd", "--order", "ab", rows=rows)
+    assert code == 3 and row["status"] == "error" and message in said and "line 1" in said
+    rows = [{"id": 7, "question": "[Reply('first', 0.7, 0.3, 0.0)]", "response_a": "x", "response_b": "y"}]
+    assert judge_file("own/odd", "--order", "ab", rows=rows)[0] == 0

@@ -251,7 +251,25 @@ def test_where_nothing_can_succeed_the_rest_is_not_asked(serve, status, said):
 def test_json_bombs_are_an_error(serve, text):
     serve(respond=lambda body, _: (200, text))
     (reply,) = judge_of(attempts=1).judge([REQUEST])
-    assert reply.status == "error" and "the reply has another shape" in reply.raw
+    assert (
+        reply.status == "error" and f"expected JSON with a text in choices[0].message.content; {text[:90]}" in reply.raw
+    )
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        '{"error": {"message": "overloaded"}}',
+        '"choices": []}',
+        '"choices": [{"message": {"content": [1]}}]}',
+        "[1]",
+        "",
+    ],
+)
+def test_a_reply_of_another_form_is_shown(serve, came, judge_file):
+    serve(respond=lambda body, _: (200, '{"id": "chatcmpl-1", ' + came if came.startswith('"') else came))
+    code, _, said = judge_file("openai/m", "--set", "attempts=1")
+    assert code == 3 and f"expected JSON with a text in choices[0].message.content; {came or 'nothing'} came" in said
 
 
 def test_a_server_that_is_gone_is_given_up(serve, monkeypatch):

@@ -175,4 +175,7 @@ def _own(name: str) -> Judge:
         raise UnknownJudge(f"the judge {origin} cannot be loaded: {type(wrong).__name__}: {wrong}") from wrong
     if missing := [part for part in (*Judge.__annotations__, "judge") if not hasattr(judge, part)]:
         raise UnknownJudge(f"the judge {origin} has no {missing[0]!r} (judgekit.judges.Judge)")
+    for part, kind in Judge.__annotations__.items():
+        if not isinstance(value := getattr(judge, part), kind):
+            raise UnknownJudge(f"the judge {origin}: {part!r} is {value!r:.80}, not {kind.__name__}")
     return judge

@@ -35,6 +35,7 @@ _LONGEST_BACKOFF = 60.0  # seconds
 _LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
 _LONGEST_REPLY = 16  # MiB, decoded: 8,000 tokens with 20 alternatives each
 _LONGEST_SAID = 300  # characters of a server's message that are kept
+_LONGEST_SHOWN = 120  # of a reply that is none
 _SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
 _AGAIN = {408, 409, 425, 429}  # and what is 500 or above
 _HOPELESS = {401, 402, 403, 404, 405, 410}  # no other request fares better
@@ -348,12 +349,14 @@ class ChatClient:
             texts = (choice["message"].get(kind) for kind in ("content", "refusal"))
             text = next((text for text in texts if text is not None), "" if cut else None)  # a filter may leave nothing
             if not isinstance(text, str):
-                raise TypeError("no text")
+                raise TypeError
             counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
             used = [n if type(n) is int and n >= 0 else kept for n, kept in zip(counts, reserved, strict=True)]
             logprobs = tuple((choice.get("logprobs") or {}).get("content") or ())
-        except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as wrong:
-            raise Passing(f"the reply has another shape ({type(wrong).__name__})", billed=True) from None
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            said = self._said(response.text)
+            came = said[max(0, said.find('"choices"')) :][:_LONGEST_SHOWN] or "nothing"
+            raise Passing(f"expected JSON with a text in choices[0].message.content; {came} came", True) from None
         return Completion(self._key.redacted(text, alike=False), used[0], used[1], logprobs, seconds, cut=cut)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from judgekit.data.progress import progress_bar, skip
 from judgekit.judges import Judge, Request, request_key, request_of, verdict_of
-from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
+from judgekit.records import ORDERS, STATUSES, PreferencePair, Reply, Verdict
 from judgekit.scoring.store import VerdictStore
 
 Replies = dict[str, Reply]  # by key
@@ -61,7 +61,7 @@ def run_judge(
         shown = nullcontext(bar)
     with shown as bar, closing(replies_of(judge, [request for _, request in plan], waiting)) as stream:
         for replies in stream:
-            fresh = {plan[number][0]: reply for number, reply in replies.items()}
+            fresh = {plan[number][0]: _sound(reply) for number, reply in replies.items()}
             store.put(judge.fingerprint, judge.decoding, fresh)
             known.update(fresh)
             bar.update(len(fresh))
@@ -96,6 +96,8 @@ def _judge_batch(judge: Judge, requests: list[Request]) -> list[Reply]:
     """One call of a judge; when the call as a whole fails, each request alone, so that one bad item costs one item."""
     try:
         replies = judge.judge(requests)
+        if not isinstance(replies, Sequence) or isinstance(replies, str):
+            raise TypeError(f"expected a list of replies; {replies!r:.80} came")
     except Exception as failure:
         if len(requests) == 1:
             return [Reply(None, status="error", raw=f"{type(failure).__name__}: {failure}")]
@@ -103,3 +105,20 @@ def _judge_batch(judge: Judge, requests: list[Request]) -> list[Reply]:
     if len(replies) != len(requests):
         raise JudgeFailure(f"{judge.name} gave {len(replies)} replies to {len(requests)} requests")
     return replies
+
+
+def _sound(reply: Any) -> Reply:
+    """What a judge replied to a request; where that is no reply, an error that says what was expected and what came."""
+    p = [getattr(reply, name, None) for name in ("p_first", "p_second", "p_tie")]
+    if not isinstance(reply, Reply):
+        wrong = f"expected a judgekit.records.Reply; {reply!r:.80} came"
+    elif reply.status not in STATUSES or (reply.verdict is None) == (reply.status == "ok"):
+        wrong = f"expected a verdict with status 'ok', or None with {', '.join(STATUSES[1:])}; "
+        wrong += f"{reply.verdict!r} came with {reply.status!r:.40}"
+    elif not all(isinstance(each, int | float | None) and not abs((each or 0.5) - 0.5) > 0.500001 for each in p):
+        wrong = f"expected p_first, p_second and p_tie to be numbers from 0 to 1, or None; {p!r:.80} came"
+    elif not isinstance(reply.raw, str | None):
+        wrong = f"expected raw to be text or None; {reply.raw!r:.80} came"
+    else:
+        return reply
+    return Reply(None, status="error", raw=wrong)
