@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from judgekit.cli.files import check_out, written
-from judgekit.cli.keeping import Out, Quiet, rows_of
+from judgekit.cli.keeping import Out, rows_of
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.cli.running import given_settings
 from judgekit.data.pairfile import pair_row
@@ -22,9 +22,6 @@ from judgekit.records import LABELS
 PATHS = ("question", "response_a", "response_b", "id", "label", "reference")
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):\s?")
 _ROLES = {"Human": "user", "Assistant": "assistant"}
-_NOT_SHARED = "responses that answer different conversations"
-_NO_LABEL = "a label that says nothing"
-_SIDES = {"A": "A", "B": "B", "tie": "tie"}
 
 
 class Format(BaseModel):
@@ -39,7 +36,7 @@ class Format(BaseModel):
     conversations: tuple[str, str] | None = None
     dialogues: tuple[str, str] | None = None
     label: str | None = None
-    labels: dict[str, str] = _SIDES
+    labels: dict[str, str] = dict(zip(LABELS, LABELS, strict=True))
     split: float | None = None
 
 
@@ -60,7 +57,6 @@ def convert(
     labels: Annotated[
         list[str] | None, typer.Option("--label", metavar="VALUE=A", help="What a label means; repeatable.")
     ] = None,
-    quiet: Quiet = False,
 ) -> int:
     """Write a file of pairs with the names that the other commands read.
 
@@ -85,10 +81,9 @@ def convert(
             count += 1
         if not count:
             raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({dict(left_out) or 'the file is empty'})")
-    for what, number in () if quiet else left_out.items():
+    for what, number in left_out.items():
         tell(f"note: rows with {what}, left out: {number}")
-    if not quiet:
-        tell(f"{count} pairs in {out}")
+    tell(f"{count} pairs in {out}")
     return DONE
 
 
@@ -115,9 +110,9 @@ def _converted(path: Path, form: Format, left_out: Counter[str]) -> Iterator[Fie
         label = _label(row, form, place)
         name = place.line if form.id is None else _at(row, form.id, place)
         if label is None and form.label is not None:
-            left_out[_NO_LABEL] += 1
+            left_out["a label that says nothing"] += 1
         elif not (pairs := list(_pairs(row, form, place))):
-            left_out[_NOT_SHARED] += 1
+            left_out["responses that answer different conversations"] += 1
         else:
             for number, (question, *responses) in enumerate(pairs, 1):
                 fields = {"id": name if len(pairs) == 1 else f"{name}/{number}", "question": question}
@@ -142,7 +137,7 @@ def _at(row: Any, path: str, place: Place) -> Any:
 
 def _label(row: Fields, form: Format, place: Place) -> str | None:
     """A, B or tie; nothing without a label, or where it is empty."""
-    if form.label is None or form.label in _SIDES:
+    if form.label is None or form.label in LABELS:
         return form.label
     value = _at(row, form.label, place)
     if value is None or value == "":

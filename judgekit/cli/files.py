@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout, tell_odd
+from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout, tell
 from judgekit.data.files import replaced
 from judgekit.data.pairfile import PairRow, ResponseRow, iterate_pair_rows, repeated_id
 from judgekit.data.pairfile.lines import Place
@@ -51,6 +51,11 @@ class PairSource:
             yield row
         if count != self.n_rows:
             raise Place(self.path).error(f"has changed since it was checked (it had {self.n_rows} rows)")
+
+    def tell_odd(self) -> None:
+        """A note on each kind of odd row."""
+        for what, count in self.odd.items():
+            tell(f"note: rows with {what}: {count} of {self.n_rows}")
 
     def chunks(self, size: int = ROWS) -> Iterator[list[PairRow]]:
         """The rows in lists of ``size``; the same file always gives the same lists."""
@@ -99,10 +104,11 @@ def _oddities(question: str, *responses: str) -> Iterator[str]:
 
 
 def tell_odd_rows(rows: Iterable[PairRow | ResponseRow | PreferencePair], quiet: bool = False) -> None:
-    """The notes of `tell_odd` on rows that are held."""
+    """The same of rows that are held."""
     items = [] if quiet else [row.pair if isinstance(row, PairRow) else row for row in rows]
     texts = [(i.question, i.response) if isinstance(i, ResponseRow) else (i.asked, *i.responses) for i in items]
-    tell_odd(Counter(what for each in texts for what in _oddities(*each)), len(texts))
+    for what, count in Counter(what for each in texts for what in _oddities(*each)).items():
+        tell(f"note: rows with {what}: {count} of {len(texts)}")
 
 
 def form_of(out: str) -> str:

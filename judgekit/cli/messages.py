@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections import Counter
 from contextlib import suppress
 
 import typer
@@ -30,12 +29,6 @@ def tell(text: str) -> None:
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     with suppress(OSError):  # nobody is listening: the exit code still tells
         print(safe.encode("utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
-
-
-def tell_odd(odd: Counter[str], n_rows: int) -> None:
-    """A note on each kind of odd row."""
-    for what, count in odd.items():
-        tell(f"note: rows with {what}: {count} of {n_rows}")
 
 
 def shortened(text: str) -> str:

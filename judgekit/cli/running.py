@@ -13,7 +13,7 @@ import typer
 
 from judgekit.cli.files import DELAY, ROWS, VERDICT_FIELDS, PairSource, check_out, check_source, form_of, written
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
-from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell, tell_odd
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
 from judgekit.cli.scoring import Tally, sentences
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
@@ -89,7 +89,7 @@ def judge(
     if orders == ("ab",) and source.first.form == "chosen/rejected" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     if not quiet:
-        tell_odd(source.odd, source.n_rows)
+        source.tell_odd()
     keeping = Keeping(out, store, fresh, resume, quiet)
     if dry_run:
         return _foretell(source, asked, orders, keeping)
