@@ -106,12 +106,12 @@ def names_of(
     from judgekit.cli.converting import formats
     from judgekit.data.catalogue import SAMPLE_SETS, SETS
     from judgekit.data.paths import PRETRAINED
-    from judgekit.judges import shipped
+    from judgekit.judges import shipped_judges
     from judgekit.models.registry import language_models
     from judgekit.prompts import strategy_names
 
     names: dict[str, Callable[[], Iterable[str]]] = {
-        "judges": shipped,
+        "judges": shipped_judges,
         "prompts": strategy_names,
         "sets": lambda: [*SAMPLE_SETS, *SETS],
         "probes": lambda: sorted(path.parent.name for path in (PRETRAINED / "probes").glob("*/rater.json")),

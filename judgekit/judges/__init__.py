@@ -46,7 +46,7 @@ class DeclaredJudge(BaseModel):
     settings: dict[str, Any] | None = None
 
 
-def shipped() -> list[str]:
+def shipped_judges() -> list[str]:
     """Names of the judges that come with the package; those of ``reward`` and ``hf`` need a base that is fetched."""
     names = [f"baseline/{rule}" for rule in (*RULES, "features", "majority_class")]
     trained = [(provider, file, parent) for provider, (_, file, parent) in _TRAINED.items()]
@@ -101,7 +101,7 @@ def load_judge(
     if provider == "own":
         return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
-    known = f"{', '.join(shipped())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
+    known = f"{', '.join(shipped_judges())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
@@ -159,7 +159,7 @@ def _trained(name: str, folder: str | Path | None) -> Judge:
     if places := [place for place in folders if (place / file).is_file()]:
         return _found(provider, kind)(places[0], name)
     looked = " and ".join(map(str, folders))
-    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped())}")
+    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped_judges())}")
 
 
 def _own(name: str) -> Judge:
