@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 from judgekit.cli.files import check_out, written
 from judgekit.cli.keeping import Out, rows_of
@@ -19,31 +18,17 @@ from judgekit.data.pairfile import pair_row
 from judgekit.data.pairfile.lines import Fields, Place, kind_of, missing, records
 from judgekit.records import LABELS
 
+_Format: TypeAlias = dict[str, Any]  # see formats.yaml
+_SAME = {label: label for label in LABELS}
 PATHS = ("question", "response_a", "response_b", "id", "label", "reference")
 _SPOKEN = re.compile(r"\n\n(Human|Assistant):\s?")
 _ROLES = {"Human": "user", "Assistant": "assistant"}
 
 
-class Format(BaseModel):
-    """Paths to the fields of a row, and what its label means; see ``formats.yaml``."""
-
-    model_config = ConfigDict(extra="forbid")
-    id: str | None = None
-    question: str = ""
-    response_a: str = ""
-    response_b: str = ""
-    reference: str | None = None
-    conversations: tuple[str, str] | None = None
-    dialogues: tuple[str, str] | None = None
-    label: str | None = None
-    labels: dict[str, str] = dict(zip(LABELS, LABELS, strict=True))
-    split: float | None = None
-
-
-def formats() -> dict[str, Format]:
-    """The formats that are known by name."""
-    text = Path(__file__).with_name("formats.yaml").read_text(encoding="utf-8")
-    return {name: Format(**given) for name, given in yaml.safe_load(text).items()}
+def formats() -> dict[str, _Format]:
+    """The formats that are known by name: where the fields of a pair stand, and what a label means."""
+    found: dict[str, _Format] = yaml.safe_load(Path(__file__).with_name("formats.yaml").read_text(encoding="utf-8"))
+    return found
 
 
 def convert(
@@ -87,7 +72,7 @@ def convert(
     return DONE
 
 
-def _own(paths: list[str] | None, labels: list[str] | None) -> Format:
+def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
     """The format that ``--map`` and ``--label`` describe."""
     given = given_settings(paths, "--map")
     if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
@@ -97,10 +82,10 @@ def _own(paths: list[str] | None, labels: list[str] | None) -> Format:
     means = dict(text.rpartition("=")[::2] for text in labels or ())
     if wrong := [value for value, label in means.items() if label not in LABELS]:
         raise Stop(BAD_INPUT, f"--label {wrong[0]}: write VALUE=A, VALUE=B or VALUE=tie")
-    return Format.model_validate(given | ({"labels": means} if means else {}))
+    return given | ({"labels": means} if means else {})
 
 
-def _converted(path: Path, form: Format, left_out: Counter[str]) -> Iterator[Fields]:
+def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fields]:
     """The rows of a file as ``judgekit judge`` reads them; ``left_out`` counts those that no such row can hold, by why.
 
     Their id is that of the row, else its line, and the number of the pair where a row has several. PairFileError if
@@ -108,8 +93,8 @@ def _converted(path: Path, form: Format, left_out: Counter[str]) -> Iterator[Fie
     """
     for place, row in records(path, lists=True):
         label = _label(row, form, place)
-        name = place.line if form.id is None else _at(row, form.id, place)
-        if label is None and form.label is not None:
+        name = place.line if "id" not in form else _at(row, form["id"], place)
+        if label is None and "label" in form:
             left_out["a label that says nothing"] += 1
         elif not (pairs := list(_pairs(row, form, place))):
             left_out["responses that answer different conversations"] += 1
@@ -117,7 +102,7 @@ def _converted(path: Path, form: Format, left_out: Counter[str]) -> Iterator[Fie
             for number, (question, *responses) in enumerate(pairs, 1):
                 fields = {"id": name if len(pairs) == 1 else f"{name}/{number}", "question": question}
                 fields |= dict(zip(("response_a", "response_b"), responses, strict=True)) | {"label": label}
-                fields |= {"reference": _at(row, form.reference, place)} if form.reference else {}
+                fields |= {"reference": _at(row, form["reference"], place)} if "reference" in form else {}
                 pair_row(fields, place)  # whatever is wrong is told now
                 yield fields
 
@@ -135,31 +120,32 @@ def _at(row: Any, path: str, place: Place) -> Any:
     return found
 
 
-def _label(row: Fields, form: Format, place: Place) -> str | None:
+def _label(row: Fields, form: _Format, place: Place) -> str | None:
     """A, B or tie; nothing without a label, or where it is empty."""
-    if form.label is None or form.label in LABELS:
-        return form.label
-    value = _at(row, form.label, place)
+    path, split, meant = form.get("label"), form.get("split"), form.get("labels", _SAME)
+    if path is None or path in LABELS:
+        return path
+    value = _at(row, path, place)
     if value is None or value == "":
         return None
     word = f"{value:g}" if isinstance(value, int | float) else str(value)
-    if word not in form.labels and form.split is not None and isinstance(value, int | float):
-        return "A" if value < form.split else "B" if value > form.split else "tie"
-    if word not in form.labels:
-        raise place.error(f"is {word!r:.80}, not one of {', '.join(form.labels)}", form.label)
-    return form.labels[word]
+    if word not in meant and split is not None and isinstance(value, int | float):
+        return "A" if value < split else "B" if value > split else "tie"
+    if word not in meant:
+        raise place.error(f"is {word!r:.80}, not one of {', '.join(meant)}", path)
+    return str(meant[word])
 
 
-def _pairs(row: Fields, form: Format, place: Place) -> Iterator[tuple[Any, str, str]]:
+def _pairs(row: Fields, form: _Format, place: Place) -> Iterator[tuple[Any, str, str]]:
     """Question (or messages) and two responses: one or several a row, none where the responses answer other things."""
-    if paths := form.conversations or form.dialogues:
+    if paths := form.get("conversations") or form.get("dialogues"):
         given = [(path, _at(row, path, place)) for path in paths]
-        first, second = (_spoken(said) if form.dialogues else _messages(said, path, place) for path, said in given)
+        first, second = (_spoken(said) if "dialogues" in form else _messages(said, path, place) for path, said in given)
         if first[:-1] == second[:-1] and first[-1:] and second[-1:]:
             yield first[:-1], first[-1]["content"], second[-1]["content"]
         return
-    first, second = (_at(row, path, place) for path in (form.response_a, form.response_b))
-    question = _at(row, form.question, place)
+    first, second = (_at(row, path, place) for path in (form["response_a"], form["response_b"]))
+    question = _at(row, form["question"], place)
     several = isinstance(first, list) and isinstance(second, list)
     yield from ((question, *pair) for pair in (product(first, second) if several else [(first, second)]))
 
