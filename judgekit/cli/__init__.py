@@ -21,8 +21,6 @@ from judgekit.cli.running import judge
 from judgekit.cli.scoring import score
 from judgekit.cli.storing import store
 
-_COMPLETE = "_JUDGEKIT_COMPLETE"
-
 app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -57,8 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         command = typer.main.get_command(app)
-        if _COMPLETE in os.environ:  # the shell asks what a word may become
-            command.main(words, "judgekit", _COMPLETE)
+        if "_JUDGEKIT_COMPLETE" in os.environ:  # the shell asks what a word may become
+            command.main(words, "judgekit")
         # Not its `main`, which would answer Ctrl-C and a reader that went away itself.
         with command.make_context("judgekit", words) as context:
             return context.command.invoke(context) or DONE

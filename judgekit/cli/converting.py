@@ -34,7 +34,7 @@ def formats() -> dict[str, _Format]:
 def convert(
     rows: Annotated[str, rows_of("ROWS", "JSON lines, a list (.json) or CSV (.csv), each may be .gz; or Parquet")],
     out: Out,
-    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help=", ".join(formats()) + ".")] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="As judgekit list formats.")] = None,
     paths: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="NAME=PATH", help="Our name and theirs, e.g. response_a=answers.0; repeatable."),
@@ -56,9 +56,10 @@ def convert(
     check_out(out, rows)
     if (form is None) == (paths is None) or (labels and form):
         raise Stop(BAD_INPUT, "--format NAME, or --map NAME=PATH with --label VALUE=A: give one of the two")
-    if form is not None and form not in formats():
-        raise Stop(BAD_INPUT, f"--format {form}: no format is called so; there are {', '.join(formats())}")
-    chosen = formats()[form] if form is not None else _own(paths, labels)
+    known = formats()
+    if form is not None and form not in known:
+        raise Stop(BAD_INPUT, f"--format {form}: no format is called so; there are {', '.join(known)}")
+    chosen = known[form] if form is not None else _own(paths, labels)
     left_out, count = Counter[str](), 0
     with written(out, "") as write:
         for row in _converted(Path(rows), chosen, left_out):

@@ -54,8 +54,7 @@ class PairSource:
 
     def tell_odd(self) -> None:
         """A note on each kind of odd row."""
-        for what, count in self.odd.items():
-            tell(f"note: rows with {what}: {count} of {self.n_rows}")
+        _tell_odd(self.odd, self.n_rows)
 
     def chunks(self, size: int = ROWS) -> Iterator[list[PairRow]]:
         """The rows in lists of ``size``; the same file always gives the same lists."""
@@ -104,11 +103,15 @@ def _oddities(question: str, *responses: str) -> Iterator[str]:
 
 
 def tell_odd_rows(rows: Iterable[PairRow | ResponseRow | PreferencePair], quiet: bool = False) -> None:
-    """The same of rows that are held."""
+    """A note on each kind of odd row among those that are held."""
     items = [] if quiet else [row.pair if isinstance(row, PairRow) else row for row in rows]
     texts = [(i.question, i.response) if isinstance(i, ResponseRow) else (i.asked, *i.responses) for i in items]
-    for what, count in Counter(what for each in texts for what in _oddities(*each)).items():
-        tell(f"note: rows with {what}: {count} of {len(texts)}")
+    _tell_odd(Counter(what for each in texts for what in _oddities(*each)), len(texts))
+
+
+def _tell_odd(odd: Counter[str], n_rows: int) -> None:
+    for what, count in odd.items():
+        tell(f"note: rows with {what}: {count} of {n_rows}")
 
 
 def form_of(out: str) -> str:
