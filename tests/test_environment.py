@@ -57,7 +57,7 @@ def test_an_active_conda_environment_is_filled_as_the_other_one_is(tmp_path):
     assert environment["dependencies"] == ["python >=3.11,<3.14", "pip"]
     for name, filled in (("judgekit", str(tmp_path)), ("base", ".venv")):
         active = os.environ | {"CONDA_DEFAULT_ENV": name, "CONDA_PREFIX": str(tmp_path)}
-        command = ["make", "--dry-run", "--always-make", "environment"]
+        command = ["make", "--no-print-directory", "--dry-run", "--always-make", "environment"]
         done = subprocess.run(command, cwd=ROOT, env=active, capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["setup/environment.sh", filled]
 
