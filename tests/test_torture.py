@@ -15,13 +15,13 @@ QUICK = {case.kind: case for case in cases(n_fast=2000, n_slow=40)}
 def test_a_killed_process_goes_on_and_loses_nothing(tmp_path, kind):
     with served():
         report = tortured(QUICK[kind], tmp_path / "torture", random.Random(kind), 1)
-    assert report["tries"] == 1 and (report["lost"], report["doubled"]) == (0, 0)
+    assert report["kills"] == 1 and (report["lost"], report["doubled"]) == (0, 0)
 
 
 def test_every_kind_is_tortured():
     judging = {"judge_features", "judge_encoder", "judge_causal", "judge_smollm2", "judge_server", "rate", "attack"}
     assert set(QUICK) == judging | {"collect", "labelling", "training", "notebook"}
-    assert sum(case.tries for case in QUICK.values()) == 38  # and the chain twice
+    assert sum(case.kills for case in QUICK.values()) == 38  # and the chain twice
 
 
 FORGETFUL = """

@@ -103,7 +103,7 @@ class Case:
     """Something that is killed; ``{}`` in ``command`` stands for the folder it works in."""
 
     kind: str
-    tries: int  # kills in the long form
+    kills: int  # in the long form
     command: list
     prepare: Callable  # fills the folder
     outcome: Callable  # of the folder: a dictionary from a key to values, several where something is doubled
@@ -322,8 +322,8 @@ def alike(one, other):
     return one == other
 
 
-def tortured(case, folder, rng, tries):
-    """Kill a case so often, and compare with an undisturbed run: counts of ``tries``, ``lost``, ``doubled``.
+def tortured(case, folder, rng, kills):
+    """Kill a case so often, and compare with an undisturbed run: counts of ``kills``, ``lost``, ``doubled``.
 
     What a server was paid for twice counts as doubled, beyond what was in flight.
 
@@ -339,25 +339,25 @@ def tortured(case, folder, rng, tries):
     latest = seconds = time.monotonic() - started
     paid = SERVER.answered.total()
     expected = case.outcome(undisturbed)
-    report = {"tries": 0, "lost": 0, "doubled": 0}
-    while report["tries"] < tries:
-        place = folder / f"try{report['tries']}"
+    report = {"kills": 0, "lost": 0, "doubled": 0}
+    while report["kills"] < kills:
+        place = folder / f"try{report['kills']}"
         place.mkdir()
         case.prepare(place)
         SERVER.asked.clear()
         SERVER.answered.clear()
         started = time.monotonic()
-        at_work = case.kept is not None and report["tries"] % 3 > 0
+        at_work = case.kept is not None and report["kills"] % 3 > 0
         moment = latest * (rng.uniform(0, 0.2) if at_work else rng.uniform(0.25, 1))
         if case.in_a_row:
             moment = seconds * rng.uniform(0.1, 0.5)
         # What a killed process left running would keep the next one waiting, and it could not be killed.
         if not killed(case, place, moment, case.in_a_row or rng.random() < 0.5, at_work):
-            latest = time.monotonic() - started  # it was faster this time, and came to its end: no try
+            latest = time.monotonic() - started  # it was faster this time, and came to its end: not killed
             shutil.rmtree(place)
             continue
         more = 1
-        while case.in_a_row and more < tries:
+        while case.in_a_row and more < kills:
             if not killed(case, place, seconds * rng.uniform(0.1, 0.5), True, False):
                 break  # it came to its end before
             more += 1
@@ -365,7 +365,7 @@ def tortured(case, folder, rng, tries):
         said = finished(case, place)
         went_on = max((int(n) for n in re.findall(r"going on from (\d+)", said)), default=0)
         lost, doubled = lost_and_doubled(expected, case.outcome(place))
-        report["tries"] += more
+        report["kills"] += more
         report["lost"] += len(lost) + max(0, kept - went_on)
         twice = SERVER.answered.total() - paid
         report["doubled"] += len(doubled) + max(0, twice - IN_FLIGHT * more)
@@ -375,11 +375,11 @@ def tortured(case, folder, rng, tries):
 
 
 def flipped(path, read, rng, flips):
-    """Flip bits of a file, the last eight and others: how many ``tries``, ``refused`` by the file's name, and ``lost``.
+    """Flip bits of a file, the last eight and others: how many ``flips``, ``refused`` by the file's name, and ``lost``.
 
     Lost is what is read in silence as something else.
     """
-    content, whole, report = path.read_bytes(), read(path), {"tries": flips, "refused": 0, "lost": 0}
+    content, whole, report = path.read_bytes(), read(path), {"flips": flips, "refused": 0, "lost": 0}
     last = 8 * len(content) - 8
     for bit in [*range(last, last + 8), *rng.sample(range(last), flips - 8)]:
         struck = path.with_name(f"{bit}{path.suffix}")
@@ -438,7 +438,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")
-    arguments.add_argument("--tries", type=int, help="kills of each kind; three, and two of the chain, by default")
+    arguments.add_argument("--kills", type=int, help="kills of each kind; three, and two of the chain, by default")
     chosen = arguments.parse_args()
     from judgekit.report import load_results, save_results
     from judgekit.report.workflow import jobs_of
@@ -455,12 +455,12 @@ def main():
         for case in [*cases(), chain()]:
             if chosen.only and case.kind not in chosen.only:
                 continue
-            rng, tries = random.Random(f"0 {case.kind}"), chosen.tries or case.tries
-            print(f"{case.kind}: {tries} kills", flush=True)
-            report = tortured(case, Path(folder) / case.kind, rng, tries)
+            rng, kills = random.Random(f"0 {case.kind}"), chosen.kills or case.kills
+            print(f"{case.kind}: {kills} kills", flush=True)
+            report = tortured(case, Path(folder) / case.kind, rng, kills)
             failed |= bool(report["lost"] or report["doubled"])
-            for name in ("tries", "lost", "doubled"):
-                numbers[f"fault.{case.kind}.{name}"] = Number(report[name], n=report["tries"], spec="d")
+            for name in ("kills", "lost", "doubled"):
+                numbers[f"fault.{case.kind}.{name}"] = Number(report[name], n=report["kills"], spec="d")
             if case.kind == "chain":
                 numbers["fault.chain.notebooks"] = Number(len(jobs_of("sample")), spec="d")
             save_results(chosen.run, "scale", numbers, variant="faults")
