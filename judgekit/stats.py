@@ -125,20 +125,13 @@ def interval(
     The percentile interval of the cluster bootstrap, at levels that allow for few prompts (`expanded_level`), and with
     a width where all resamples are equal: a rate of 0 or 1 gets Wilson's interval of as many prompts.
 
-    Parameters
-    ----------
-    statistic
-        With ``values``: maps their sums, shape (..., *rest), to (...), such as `share_of`. Without: maps how often each
-        item counts, shape (..., n_items), to (...), for what no sums determine: ``partial(kendall, x, y)``.
-    clusters
-        Prompt of each item: items that share one are not independent, and intervals of single items are too narrow (on
-        the PandaLM test set by a third). Cameron, Gelbach and Miller (2008), Review of Economics and Statistics 90.
-    values
-        What each item adds, shape (n_items, ...); a single column is a mean: each item also counts one.
-    n
-        Items that the number is quoted with, all by default.
-    signed
-        Whether the statistic may be negative (a difference); asked where all resamples are 0.
+    ``statistic``: with ``values`` maps their sums, shape (..., *rest), to (...), such as `share_of`; without, how often
+    each item counts, shape (..., n_items), to (...), for what no sums determine: ``partial(kendall, x, y)``.
+    ``clusters``: prompt of each item; items that share one are not independent, and intervals of single items are too
+    narrow (on the PandaLM test set by a third): Cameron, Gelbach and Miller (2008), Review of Economics and
+    Statistics 90. ``values``: what each item adds, shape (n_items, ...); a single column is a mean, each item also
+    counts one. ``n``: items that the number is quoted with, all by default. ``signed``: whether the statistic may be
+    negative (a difference); asked where all resamples are 0.
 
     >>> str(interval(share_of, ["p", "p", "q", "r"], [True, False, True, True], spec=".1%", n_boot=200))
     '75.0'
@@ -292,17 +285,6 @@ def influence_interval(value: float, influence: Floats, cluster_index: Array) ->
         return value, -np.inf, np.inf
     half = t_quantile((1 + LEVEL) / 2, n - 1) * float(np.sqrt((parts**2).sum() * n / (n - 1)))
     return value, value - half, value + half
-
-
-def clustered_mean(values: Array, clusters: Array, floor: float, ceiling: float) -> Ends:
-    """`mean_interval` of values that count alike, prompts given by name, cut at the range of the quantity; Wilson's for
-    a share that no prompt departs from."""
-    values = np.asarray(values, float)
-    names, index = np.unique(np.asarray(clusters), return_inverse=True)
-    value, low, high = mean_interval(values, np.ones(len(values)), index)
-    if low == high and (floor, ceiling) == (0.0, 1.0):
-        return value, *proportion_interval(value, len(names))
-    return value, max(floor, low), min(ceiling, high)
 
 
 def student_p(found: "Number", n_prompts: int) -> float:

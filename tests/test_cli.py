@@ -1,7 +1,9 @@
 """The command line: bad input is named, legal input is judged, an interrupted run goes on where it was."""
 
+import gzip
 import json
 import os
+import random
 import re
 import sqlite3
 import subprocess
@@ -65,6 +67,12 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "p.jsonl"], "is the input file itself"),
         (["judge", "p.jsonl", "--out", "link"], "is the input file itself"),
         (["judge", "p.jsonl", "--out", "/dev/null"], "not a regular file"),
+        (["judge", "p.lock", "--out", "p", *LONGER], "the lock of this output"),
+        (["judge", "p.jsonl", "--out", "s", "--store", "s", *LONGER], "--out s: is the store of verdicts itself"),
+        (["judge", "p.jsonl", "--out", "o", "--summary", "s.json", "--store", "s.json", *LONGER], "--summary s.json"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "concurrency=99999"], "concurrency"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#zero.txt"], "zero.txt: has more than"),
+        (["rate", "p.jsonl", "--out", "o", "--judge", "openai/m", "--aspects", "zero.txt"], "zero.txt: cannot be read"),
         (["judge", "p.jsonl", "--out", "x" * 300], "--out"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "nope"], "no judge is called 'nope'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/none"], "no judge is called 'encoder/none'"),
@@ -80,8 +88,12 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
 )
 def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
     write(tmp_path, GOOD, "p.jsonl")
     (tmp_path / "link").symlink_to("p.jsonl")
+    (tmp_path / "p.lock").symlink_to("p.jsonl")
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
     (tmp_path / "broken").mkdir()
     write(tmp_path / "broken", "{", "judge.json")
     before = sorted(os.listdir(tmp_path))
@@ -89,6 +101,20 @@ def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     said = capsys.readouterr().err
     assert said.startswith("error: ") and wanted in said and said.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_a_file_of_long_rows_does_not_fill_memory(tmp_path):
+    """Seven million characters each, of four bytes in memory for the sake of one."""
+    noise, measure = random.Random(0), 'print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])'
+    with gzip.open(tmp_path / "p.jsonl.gz", "wt", compresslevel=1) as file:
+        for n in range(30):
+            long = "\U0001f600" + "x" * 7_000_000 + noise.randbytes(2**16).hex()
+            file.write(json.dumps({"id": n, "question": "q", "response_a": long, "response_b": "b"}) + "\n")
+    code = f"import sys\nfrom judgekit.cli import main\nmain(sys.argv[1:])\n{measure}"
+    command = [sys.executable, "-c", code, "judge", tmp_path / "p.jsonl.gz", "--out", tmp_path / "o.jsonl", *LONGER]
+    done = subprocess.run([*command, "--store", tmp_path / "s"], capture_output=True, text=True, check=True)
+    assert len(read_lines(tmp_path / "o.jsonl")) == 30 and int(done.stdout) < 500_000
 
 
 def test_unexpected_errors_are_one_line(tmp_path, monkeypatch, capsys):

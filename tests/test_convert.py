@@ -125,6 +125,14 @@ def test_a_published_form_is_read_by_its_name(tmp_path, name):
     assert code == 0 and list(map(short, pairs)) == wanted
 
 
+def test_ids_that_no_other_command_takes_are_counted(tmp_path, capsys):
+    row = {"id": 1, "question": "Q", "response_a": "a", "response_b": "b"}
+    names = (f"{name}={name}" for name in row)
+    options = [option for name in names for option in ("--map", name)]
+    assert main(["convert", written(tmp_path, row, row), "--out", str(tmp_path / "o"), *options]) == 0
+    assert "note: ids that stand more than once, which no other command takes: 1 of 2" in capsys.readouterr().err
+
+
 def test_every_form_is_tried(capsys):
     assert main(["list", "formats"]) == 0
     assert capsys.readouterr().out.split() == list(ROWS)

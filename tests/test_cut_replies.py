@@ -40,11 +40,17 @@ def judged(serve, judge_file):
     return run
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
+@pytest.mark.parametrize("reason", ["length", "content_filter", "max_tokens", "tool_calls", 7])
 def test_a_reply_cut_off_while_quoting_is_no_verdict(judged, reason):
     row, reply, _ = judged(ended_by(reason, QUOTING))
     assert (row["verdict"], row["status"]) == (None, "unparsed")
     assert (reply.status, reply.raw) == ("unparsed", f"{QUOTING}\n[cut off: finish_reason={reason}]")
+
+
+@pytest.mark.parametrize("reason", ["stop", "STOP", "end_turn", "", None])
+def test_a_reply_that_the_model_ended_is_read(judged, reason):
+    row, reply, _ = judged(ended_by(reason, "My verdict: [[B]]"))
+    assert (row["verdict"], reply.status) == ("B", "ok")
 
 
 @pytest.mark.parametrize("left", ["", None])

@@ -179,6 +179,7 @@ def test_a_trained_reward_model_needs_its_head(models, tmp_path):
         ({"num_hidden_layers": 10**300}, "num_hidden_layers is 1000"),
         ({"num_hidden_layers": 10**7}, "num_hidden_layers is 10000000, which no model has"),
         ({"num_hidden_layers": -1}, "num_hidden_layers is -1"),
+        ({"num_labels": 10**9}, "num_labels is 1000000000"),
         ({"hidden_size": 10**12}, "hidden_size is 1000000000000"),
         ({"text_config": {"experts": [{"num_local_experts": 5000}]}}, "num_local_experts is 5000"),
         ({"note": "x" * 2**20}, "which no configuration has"),
@@ -191,6 +192,14 @@ def test_an_absurd_configuration_is_refused_before_it_is_followed(models, tmp_pa
     change_json(folder / "config.json", **changes)
     code, told = judged(f"{provider}/{folder}")
     assert code == 2 and said in told and "config.json" in told and len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("changes", [{"r": 2 * 10**7}, {"rank_pattern": {"q_proj": 10**8}}])
+def test_an_adapter_of_an_absurd_rank_is_refused_before_it_is_made(models, tmp_path, judged, changes):
+    folder = shutil.copytree(models["adapter"], tmp_path / "adapter")
+    change_json(folder / "adapter_config.json", **changes)
+    code, told = judged(f"hf/{folder}")
+    assert code == 2 and "adapter_config.json: " in told and "0000000, which no model has" in told
 
 
 @pytest.mark.parametrize("shard", ["../x.safetensors", "/etc/x.safetensors", "sub/x.safetensors", "x.bin", 5])

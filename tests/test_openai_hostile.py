@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from functools import cache
 
 import pytest
-from chat_server import KEY
+from chat_server import KEY, good_reply
 
 MIB = 2**20
 MOST_SENT = 256 * MIB  # an endless reply ends here for a client that reads on and on
@@ -123,3 +123,13 @@ def test_a_hostile_reply_is_an_error_row_within_bounded_memory_and_time(judged, 
     assert (row["verdict"], row["status"]) == (None, "error") and reason in said
     print(f"{answer.__name__}: {peak / MIB:.1f} MiB, {seconds:.1f} s")
     assert peak < 64 * MIB and seconds < 20, "four times the longest reply that is read"
+
+
+def test_a_count_of_tokens_that_no_reply_has_is_not_believed(serve, judge_file):
+    def respond(body, _):
+        reply = good_reply(body, "[[A]]")
+        return reply | {"usage": {"prompt_tokens": 10**400, "completion_tokens": -1}}
+
+    serve(respond=respond)
+    code, (row,), _ = judge_file("openai/m", *(f"--set={name}=1" for name in ("max_cost", "price_in", "price_out")))
+    assert (code, row["status"]) == (0, "ok")

@@ -241,6 +241,8 @@ def listed(values):
 
 LONG = b"x" * (2**20 - 1) + b"\n"
 OBJECTS = b"{}," * 2**18
+# A row that lets what follows it grow as far as no text does.
+NOISE = json.dumps({"question": random.Random(0).randbytes(2**19).hex(), "response": "r"}).encode()
 ROW = json.dumps({"question": "", "response_a": "", "response_b": "x" * 2**14}).encode() + b"\n"
 PACKED = {  # parts of a gzipped file, each (bytes, how many times)
     "b.csv.gz": ([(b'question,response_a,response_b\n"', 1), (LONG, 4096)], "line 2: is longer than 8 MiB"),
@@ -249,6 +251,7 @@ PACKED = {  # parts of a gzipped file, each (bytes, how many times)
     "within.jsonl.gz": ([(b'{"a": [', 1), (OBJECTS, 10), (b"0]}", 1)], "line 1: field 'question' is missing"),
     "rows.jsonl.gz": ([(ROW * 64, 1024)], "the file unpacks to more than"),
     "objects.json.gz": ([(b'[{"a": [', 1), (OBJECTS, 60), (b"0]}]", 1)], "unpacks to more than|is longer than 8 MiB"),
+    "long.json.gz": ([(b"[" + NOISE + b', {"a": [', 1), (OBJECTS, 60), (b"0]}]", 1)], "line 1: is longer than 8 MiB"),
     "endless.json.gz": ([(b"[", 1), (LONG, 1024)], "holds more than 64 MiB|unpacks to more than"),
 }
 COLUMNS = {  # a few kilobytes of Parquet that state long texts many times
@@ -292,6 +295,13 @@ def test_a_small_file_does_not_fill_memory(tmp_path, name):
     message, kilobytes = done.stdout.splitlines()
     assert message.startswith(str(path)) and re.search(words, message)
     assert int(kilobytes) < 500_000
+
+
+def test_a_date_beyond_those_of_python_is_named_by_its_row(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"question": ["q"], "at": pa.array([2**62], pa.timestamp("us"))}), path)
+    with pytest.raises(PairFileError, match=r"rows\.parquet, row 1: .*date value out of range"):
+        read_pairs(path)
 
 
 def test_a_parquet_row_has_what_was_written(tmp_path):

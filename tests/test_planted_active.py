@@ -8,7 +8,7 @@ from intervals import coverage
 from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, Votes
-from judgekit.stats import Number, clustered_mean
+from judgekit.stats import Number
 from judgekit.studies.replace_annotators import gain_curves
 
 ENOUGH, SIMULATIONS = 274, 300  # of 0.95, three standard errors below
@@ -55,7 +55,7 @@ def lead_of(curves):
 
 
 def at_the_end(curves):
-    return Number(*clustered_mean(curves.right["entropy"][-1], curves.clusters, 0.0, 1.0))
+    return Number(*NOTEBOOK.clustered_mean(curves.right["entropy"][-1], curves.clusters, 0.0, 1.0))
 
 
 @pytest.mark.parametrize("kind", [0, 1], ids=["truth", "votes put aside"])

@@ -197,6 +197,13 @@ def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path,
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+def test_without_a_probe_the_command_says_which_one_rated(tmp_path, capsys):
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps(SAMPLES[0]) + "\n", encoding="utf-8")
+    assert main(["rate", str(path), "--out", str(tmp_path / "o"), "--store", str(tmp_path / "s")]) == 0
+    assert "1 rating by gsm8k-binary" in capsys.readouterr().err
+
+
 def test_an_interrupted_run_goes_on_and_gives_the_same(folder, tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
     path.write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES), encoding="utf-8")

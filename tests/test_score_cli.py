@@ -3,6 +3,8 @@
 import csv
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 
 import pandas as pd
 import pytest
@@ -106,6 +108,7 @@ def test_a_judge_that_follows_a_position_is_told_aloud(pairs, monkeypatch, capsy
     for name in ("coverage", "tie_rate"):  # what contradicts itself is a tie
         assert (found[name]["value"], found[name]["n"]) == (1, 40) and found[name]["low"] < 1 == found[name]["high"]
     assert "ties: 100.0% (95% interval" in told and "n = 40 verdicts" in told
+    assert "coverage: 100.0% (95% interval" in told
     judged(monkeypatch, pairs, lambda _: position, "--quiet")
     assert "warning" in (quiet := capsys.readouterr().err) and "the same verdict" not in quiet
     _, one = judged(monkeypatch, pairs, lambda _: position, "--order", "ab")
@@ -253,10 +256,14 @@ def test_the_store_is_shown_and_pruned(pairs, capsys):
     assert len(shown("--before", "2001-01-01")) == 2
     assert shown("--judge", "baseline/longer", "--prune")[-1].startswith("40 replies removed, ")
     assert shown()[0].startswith(f"{store}: 42 replies, ") and len(shown("--judge", "baseline/longer")) == 2
+    other = pairs.with_name("other.sqlite")
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("CREATE TABLE things (name TEXT)")
     for given, said in (
         (["--prune"], "--prune: say of what, by --judge or --before"),
         (["--before", "May"], "--before May: expected a date such as 2026-01-31"),
         (["--store", str(pairs.with_name("none"))], "none: there is no verdict store yet"),
+        (["--store", str(other)], "other.sqlite: not a verdict store (it holds the table things) (--store FILE"),
     ):
         assert main(["store", "--store", str(store), *given]) == 2
         assert said in capsys.readouterr().err

@@ -73,6 +73,15 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path, cut):
     assert path.read_bytes().startswith(whole) and read_votes(path).items == ("i1", "i2", "i3")
 
 
+@pytest.mark.parametrize("content", ["my notes in one line", '{"id": 3, "verdict": ', "x" * 90_000])
+def test_a_file_of_something_else_is_left_as_it_was(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_text(content)
+    with pytest.raises(PairFileError, match=r"notes\.txt, line 1: is no vote, nor the beginning of one"):
+        VoteFile(path)
+    assert path.read_text() == content
+
+
 def test_a_missing_last_line_end_is_no_torn_line(tmp_path, recwarn):
     path = tmp_path / "v.jsonl"
     path.write_text(json.dumps(fields(pair=...)))  # as a file without hashes of texts is

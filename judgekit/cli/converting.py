@@ -60,15 +60,18 @@ def convert(
     if form is not None and form not in known:
         raise Stop(BAD_INPUT, f"--format {form}: no format is called so; there are {', '.join(known)}")
     chosen = known[form] if form is not None else _own(paths, labels)
-    left_out, count = Counter[str](), 0
+    left_out, count, known_ids = Counter[str](), 0, set[Any]()
     with written(out, "") as write:
         for row in _converted(Path(rows), chosen, left_out):
             write([row])
             count += 1
+            known_ids.add(row["id"])
         if not count:
             raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({dict(left_out) or 'the file is empty'})")
     for what, number in left_out.items():
         tell(f"note: rows with {what}, left out: {number}")
+    if len(known_ids) < count:
+        tell(f"note: ids that stand more than once, which no other command takes: {count - len(known_ids)} of {count}")
     tell(f"{count} pairs in {out}")
     return DONE
 

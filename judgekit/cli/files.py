@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from judgekit.cli.messages import BAD_INPUT, UNEXPECTED, Stop, reason, silence_stdout, tell
-from judgekit.data.files import replaced
+from judgekit.data.files import RECORD_BYTES, replaced
 from judgekit.data.pairfile import PairRow, ResponseRow, iterate_pair_rows, repeated_id
 from judgekit.data.pairfile.lines import Place
 from judgekit.data.progress import progress_bar
@@ -57,9 +56,15 @@ class PairSource:
         _tell_odd(self.odd, self.n_rows)
 
     def chunks(self, size: int = ROWS) -> Iterator[list[PairRow]]:
-        """The rows in lists of ``size``; the same file always gives the same lists."""
-        rows = self.rows()
-        while chunk := list(islice(rows, size)):
+        """The rows in lists of ``size``, less where texts are long; the same file always gives the same lists."""
+        chunk, held = list[PairRow](), 0
+        for row in self.rows():
+            chunk.append(row)
+            held += _characters(row)
+            if len(chunk) == size or held > RECORD_BYTES:
+                yield chunk
+                chunk, held = [], 0
+        if chunk:
             yield chunk
 
 
@@ -67,7 +72,7 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
     """Read a file of pairs to its end, and keep no more of it than a chunk; PairFileError if anything is wrong."""
     path = Path(path)
     rows: list[PairRow] | None = []
-    n_rows, labels, odd, first, whole = 0, Counter[str](), Counter[str](), None, True
+    n_rows, held, labels, odd, first, whole = 0, 0, Counter[str](), Counter[str](), None, True
     bar = progress_bar(None, "checking", "row", shown=progress, delay=DELAY)
     # SQLite's database without a name is on disk and goes when closed: ids need no memory.
     with bar, closing(sqlite3.connect("")) as seen:
@@ -85,10 +90,16 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
             odd.update(_oddities(row.pair.asked, *row.pair.responses))
             if rows is not None:
                 rows.append(row)
-                rows = rows if len(rows) <= ROWS or path.is_fifo() else None
+                held += _characters(row)
+                rows = rows if (len(rows) <= ROWS and held <= RECORD_BYTES) or path.is_fifo() else None
             bar.update()
     assert first is not None  # a file without rows is refused as it is read
     return PairSource(path, n_rows, first, labels, odd, whole, rows)
+
+
+def _characters(row: PairRow) -> int:
+    """Of the texts of a row."""
+    return len(row.pair.asked) + sum(map(len, row.pair.responses))
 
 
 def _oddities(question: str, *responses: str) -> Iterator[str]:
@@ -121,7 +132,10 @@ def form_of(out: str) -> str:
 
 
 def check_out(out: str, source: str, tables: bool = False, option: str = "--out") -> None:
-    """Refuse, before any work, an output file that could not or should not be written; ``tables``: it may be one."""
+    """Refuse, before any work, an output file that could not or should not be written; ``tables``: it may be one.
+
+    Neither the file nor its lock, which goes in the end, may be ``source``.
+    """
     if out == "-":
         return
     path, complaint = Path(out), ""
@@ -133,8 +147,8 @@ def check_out(out: str, source: str, tables: bool = False, option: str = "--out"
             complaint = f"the folder {folder} does not exist"
         elif path.exists() and not path.is_file():
             complaint = "is not a regular file (use - for standard output)"
-        elif path.exists() and Path(source).exists() and path.samefile(source):
-            complaint = "is the input file itself"
+        elif any(same_file(name, source) for name in (out, f"{out}.lock")):
+            complaint = "is the input file itself, or the lock of this output is"
         elif not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
             complaint = "may not be written to (permission denied)"
         elif form_of(out) != "lines" and not tables:
@@ -147,6 +161,11 @@ def check_out(out: str, source: str, tables: bool = False, option: str = "--out"
         complaint = reason(bad)
     if complaint:
         raise Stop(BAD_INPUT, f"{option} {out}: {complaint}")
+
+
+def same_file(name: str, other: str) -> bool:
+    """Whether two names are of one file that is there."""
+    return Path(name).exists() and Path(other).exists() and os.path.samefile(name, other)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Stop, shortened, tell
+from judgekit.cli.messages import BAD_INPUT, DONE, INTERRUPTED, SOME_FAILED, Stop, reason, shortened, tell
 
 if TYPE_CHECKING:
     from judgekit.scoring.store import VerdictStore
@@ -47,6 +47,16 @@ def store_file(named: str | None) -> str:
         return named or str(user_store_path())
     except RuntimeError as homeless:
         raise Stop(BAD_INPUT, f"no verdict store: {homeless} {OTHER_STORE}") from None
+
+
+def opened_store(path: str, fresh: bool = False, noun: str = "verdicts") -> "VerdictStore":
+    """The store in a file; Stop where it is none."""
+    from judgekit.scoring.store import VerdictStore
+
+    try:
+        return VerdictStore(path, fresh)
+    except (ValueError, OSError) as broken:
+        raise Stop(BAD_INPUT, f"the store of {noun} cannot be used: {broken} {OTHER_STORE}") from None
 
 
 @dataclass
@@ -95,21 +105,20 @@ class Keeping:
         """The store, for replies of one judge or model, while no other process writes the same output."""
         from filelock import FileLock, Timeout
 
-        from judgekit.scoring.store import VerdictStore
-
         with ExitStack() as stack:
             if self.out != "-":
+                if self.resume and os.path.realpath(self.out) == os.path.realpath(self.path):
+                    raise Stop(BAD_INPUT, f"--out {self.out}: is the store of {self.noun} itself")
                 lock = FileLock(f"{os.path.realpath(self.out)}.lock", timeout=0)  # it goes with its process
                 try:
                     stack.enter_context(lock)
                 except Timeout:
                     raise Stop(BAD_INPUT, f"--out {self.out}: another process is writing it") from None
+                except OSError as bad:
+                    raise Stop(BAD_INPUT, f"--out {self.out}: {reason(bad)}") from None
                 if os.name != "nt":  # which removes no open file; an old lock file locks nothing
                     stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
-            try:
-                store = stack.enter_context(VerdictStore(self.path, self.fresh))
-            except (ValueError, OSError) as broken:
-                raise Stop(BAD_INPUT, f"the store of {self.noun} cannot be used: {broken} {OTHER_STORE}") from None
+            store = stack.enter_context(opened_store(self.path, self.fresh, self.noun))
             if not self.quiet and not self.fresh and (before := store.count(asked.fingerprint)):
                 tell(f"going on from {before} {self.noun} of {asked.name} in {self.path}")
             try:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from judgekit.cli.files import DELAY, ROWS, VERDICT_FIELDS, PairSource, check_out, check_source, form_of, written
-from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
+from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store, store_file
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
 from judgekit.cli.scoring import Tally, sentences
 from judgekit.data.progress import progress_bar
@@ -68,7 +68,8 @@ def judge(
     check_out(out, pairs, tables=True)
     if summary:
         check_out(summary, pairs, option="--summary")
-        if not summary.endswith(".json") or os.path.realpath(summary) == os.path.realpath(out):
+        taken = [out, *([store_file(store)] if resume else [])]
+        if not summary.endswith(".json") or os.path.realpath(summary) in map(os.path.realpath, taken):
             raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own that ends in .json")
     if engine == "ray":
         import ray.util  # noqa: F401 - where it is missing, that is told before any work

@@ -96,6 +96,7 @@ def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
     elif not quiet:
         said.append("no pair has a label, so there is no accuracy")
     if not quiet:
+        said.append(f"coverage: {_in_words(summary['coverage'], 'pairs')})")
         said.append(f"ties: {_in_words(summary['tie_rate'], 'verdicts')})")
     same, first = summary.get("consistency"), summary.get("first_rate")
     if same and not quiet:

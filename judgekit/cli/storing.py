@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.keeping import OTHER_STORE, Settings, Store, store_file
+from judgekit.cli.keeping import OTHER_STORE, Settings, Store, opened_store, store_file
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop
 from judgekit.cli.running import loaded_judge
 
@@ -30,8 +30,6 @@ def store(
     """
     from datetime import date
 
-    from judgekit.scoring.store import VerdictStore
-
     path = Path(store_file(store))
     if not path.is_file():
         raise Stop(BAD_INPUT, f"{path}: there is no verdict store yet {OTHER_STORE}")
@@ -42,7 +40,7 @@ def store(
     except ValueError:
         raise Stop(BAD_INPUT, f"--before {before}: expected a date such as 2026-01-31") from None
     wanted = loaded_judge(judge, settings, True, weights=False).fingerprint if judge else None
-    with VerdictStore(path) as kept:
+    with opened_store(str(path)) as kept:
         kept.check()
         rows = kept.contents(wanted, day)
         print(f"{path}: {sum(row[1] for row in rows):,} replies, {path.stat().st_size / 1e6:,.2f} MB")

@@ -1,5 +1,6 @@
 """Files written whole or not at all, how much one may unpack to, and YAML as settings need it: plain values."""
 
+import errno
 import glob
 import hashlib
 import json
@@ -53,6 +54,15 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def short_text(path: Path) -> str:
+    """The UTF-8 text of a file of settings; OSError where it is longer than `LONGEST`."""
+    with open(path, encoding="utf-8-sig") as file:
+        text = file.read(LONGEST + 1)
+    if len(text) > LONGEST:
+        raise OSError(errno.EFBIG, f"has more than {LONGEST:,} characters", str(path))
+    return text
+
+
 def sha256_of(path: str | Path) -> str:
     """SHA-256 of a file, read in pieces."""
     with open(path, "rb") as file:
@@ -77,7 +87,19 @@ def _is_running(pid: str) -> bool:
 
 
 class PlainSafeLoader(yaml.SafeLoader):
-    """The safe loader, which also counts what aliases stand for: nine lines of them can stand for a billion words."""
+    """The safe loader, which also counts what aliases stand for: nine lines of them can stand for a billion words.
+
+    A key that stands twice is refused: of the two, the last would be kept in silence.
+    """
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """A mapping, each key once."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
+                raise yaml.YAMLError(f"line {key.start_mark.line + 1}: field {key.value!r} stands twice")
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
 
     def construct_document(self, node: yaml.Node) -> Any:
         """The value of a document, unless it is too large when it is written out."""

@@ -8,7 +8,7 @@ import yaml
 from pydantic import Field, StrictInt, StringConstraints, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.data.files import PlainSafeLoader
+from judgekit.data.files import load_plain, short_text
 from judgekit.prompts.texts import marks_pattern, neutralised
 
 _SCALES = resources.files("judgekit.inside") / "scales"
@@ -62,19 +62,6 @@ class Aspect:
         return self
 
 
-class _SafeOnceLoader(PlainSafeLoader):
-    """The safe loader, which also refuses a key that stands twice: it would keep the last in silence."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """A mapping, each key once."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if str(key.value) in seen:
-                raise AspectError(f"line {key.start_mark.line + 1}: field {key.value!r} stands twice")
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
 def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
     """Aspects of a preset, or of a file of one's own, by name and in the order of the file.
 
@@ -91,15 +78,13 @@ def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
     where = f"{name_or_path}.yaml" if shipped else str(name_or_path)
     source = _SCALES / where if shipped else Path(name_or_path)
     try:
-        values = yaml.load(source.read_text(encoding="utf-8-sig"), Loader=_SafeOnceLoader)
-    except AspectError as wrong:
-        raise AspectError(f"{where}: {wrong}") from None
+        values = load_plain(short_text(Path(str(source))))
     except FileNotFoundError:
         known = ", ".join(presets)
         raise AspectError(f"{where}: neither a file nor one of the aspects that come with judgekit ({known})") from None
     except (OSError, UnicodeDecodeError) as bad:
         raise AspectError(f"{where}: cannot be read ({bad})") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as bad:  # ValueError: a date that is none
+    except yaml.YAMLError as bad:
         raise AspectError(f"{where}: not YAML ({' '.join(str(bad).split())[:300]})") from None
     if not isinstance(values, dict) or not values:
         raise AspectError(f"{where}: holds no aspects (names, each with title, definition and levels)")

@@ -211,11 +211,7 @@ class LayerReader:
 
 
 def read_scores(
-    reader: LayerReader,
-    strategy: Strategy,
-    items: Iterable[Response],
-    scores: Sequence[int],
-    progress: bool = False,
+    reader: LayerReader, strategy: Strategy, items: Iterable[Response], scores: Sequence[int], progress: bool = False
 ) -> Floats:
     """Logits of the scores of single responses, at every layer, shape (n_items, n_layers + 1, n_scores).
 

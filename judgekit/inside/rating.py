@@ -158,24 +158,16 @@ def load_rater(name: str | Path) -> Rater:
 
 
 def evaluate_samples(
-    samples: Sequence[dict[str, Any]] | str | Path,
-    probe: str | Path | Rater = "gsm8k-binary",
-    top_percent: float = 1.0,
+    samples: Sequence[dict[str, Any]] | str | Path, probe: str | Path | Rater = "gsm8k-binary", top_percent: float = 1.0
 ) -> list[dict[str, Any]]:
     """Copies of samples with one whole number per aspect, ``total_score`` and ``total_expected``, by saved probes.
 
     The totals are the sum of the numbers and the sum of expected classes: the latter ranks, since whole totals tie.
 
-    Parameters
-    ----------
-    samples
-        Each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file of them,
-        JSON lines or a JSON list.
-    probe
-        ``gsm8k-binary``, ... (`rater_names`), or a folder of `save_rater`.
-    top_percent
-        Share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``, then by
-        ``total_score``, then in the order given; 1 keeps all, in the order given.
+    ``samples``: each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file
+    of them, JSON lines or a JSON list. ``probe``: ``gsm8k-binary``, ... (`rater_names`), or a folder of `save_rater`.
+    ``top_percent``: share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``,
+    then by ``total_score``, then in the order given; 1 keeps all, in the order given.
 
     PairFileError where a sample lacks a field, has one of another type, or has one that would be overwritten (names
     place and field); RaterError and ProbeError where the probes cannot be had or used; ValueError where ``top_percent``

@@ -17,13 +17,8 @@ from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
 __all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "request_of", "verdict_of"]
 
 DECLARED = "judges.yaml"
-ASKED = {  # take settings
-    "openai": "OpenAIJudge",
-    "hf": "HFJudge",
-    "vllm": "VLLMJudge",
-    "layers": "LayeredJudge",
-    "reward": "RewardJudge",
-}
+ASKED = {"openai": "OpenAIJudge", "hf": "HFJudge", "vllm": "VLLMJudge"}  # take settings
+ASKED |= {"layers": "LayeredJudge", "reward": "RewardJudge"}
 _TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
 _OWN = "judgekit.judges"  # entry points of installed packages; no file is executed because a name points at it
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with

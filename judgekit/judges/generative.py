@@ -20,7 +20,7 @@ from judgekit.records import SWAPPED, Reply, fingerprint_of
 
 DEFAULT = "pairwise"  # the assignment's prompt
 OPEN_TOKENS = 1024
-CUT = ("length", "content_filter")  # values of finish_reason that say that the model did not end its reply
+ENDED = ("", "stop", "end_turn", "eos_token", "stop_sequence")  # values of finish_reason; any other: it was cut off
 SIDES = ("first", "second")
 REFERRED = "with_reference"  # the call of a prompt for scores that shows a reference
 _CLOSED_TOKENS = 32
@@ -44,7 +44,7 @@ class Completion:
     logprobs: tuple[Any, ...] = ()  # ``token`` and ``top_logprobs`` of each token
     seconds: float = 0.0
     weights: dict[Any, float] | None = None  # probabilities of the replies weighed, by verdict or mark; they sum to one
-    cut: str | None = None  # why the reply ended before the model ended it, one of `CUT`
+    cut: str | None = None  # why the reply ended before the model ended it
 
 
 class Ask(NamedTuple):

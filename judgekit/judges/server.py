@@ -14,16 +14,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from math import inf
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 from anyio.from_thread import start_blocking_portal
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, SecretStr, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.generative import CUT, Completion, Messages, estimated_tokens
+from judgekit.judges.generative import ENDED, Completion, Messages, estimated_tokens
 from judgekit.models import Unavailable
 from judgekit.records import Reply
 
@@ -36,6 +36,7 @@ _LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
 _LONGEST_REPLY = 16  # MiB, decoded: 8,000 tokens with 20 alternatives each
 _LONGEST_SAID = 300  # characters of a server's message that are kept
 _LONGEST_SHOWN = 120  # of a reply that is none
+_MOST_TOKENS = 2**40  # of one reply, whatever a server counts
 _SETTLING = 0.02  # seconds between looks at a budget that requests in flight hold
 _AGAIN = {408, 409, 425, 429}  # and what is 500 or above
 _HOPELESS = {401, 402, 403, 404, 405, 410}  # no other request fares better
@@ -75,7 +76,7 @@ class ServerSettings:
     timeout: PositiveFloat = 120.0  # seconds for one attempt
     attempts: PositiveInt = 6  # for one call
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
-    concurrency: PositiveInt = 16  # requests at once
+    concurrency: Annotated[int, Field(gt=0, le=1024)] = 16  # requests at once
     requests_per_minute: PositiveFloat = inf
     max_cost: NonNegativeFloat | None = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
@@ -345,13 +346,17 @@ class ChatClient:
         try:
             fields = response.json()
             choice, usage = fields["choices"][0], fields.get("usage") or {}
-            cut = choice.get("finish_reason") if choice.get("finish_reason") in CUT else None
+            why = choice.get("finish_reason") or ""
+            cut = None if str(why).lower() in ENDED else self._said(why)
             texts = (choice["message"].get(kind) for kind in ("content", "refusal"))
             text = next((text for text in texts if text is not None), "" if cut else None)  # a filter may leave nothing
             if not isinstance(text, str):
                 raise TypeError
             counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            used = [n if type(n) is int and n >= 0 else kept for n, kept in zip(counts, reserved, strict=True)]
+            used = [
+                n if type(n) is int and 0 <= n < _MOST_TOKENS else kept
+                for n, kept in zip(counts, reserved, strict=True)
+            ]
             logprobs = tuple((choice.get("logprobs") or {}).get("content") or ())
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             said = self._said(response.text)

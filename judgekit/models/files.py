@@ -31,9 +31,10 @@ _MATTERS = """
     special_tokens_map.json added_tokens.json chat_template* additional_chat_templates/* *.model adapter_config.json
 """.split()
 _SIZE = re.compile(  # names of what a model has many of; the last four are GGUF's
-    "layer|expert|depth|size|head|width|dim|position|intermediate|block_count|(context|embedding|feed_forward)_length"
+    "layer|expert|depth|size|head|width|dim|position|intermediate|labels|rank|block_count"
+    "|(context|embedding|feed_forward)_length"
 )
-_DEEP, _WIDE = 4096, 2**24  # more layers or experts, or more of anything else, has no model
+_DEEP, _WIDE = 4096, 2**24  # more layers, experts, labels or ranks, or more of anything else, has no model
 _LONGEST_CONFIG = 2**20  # bytes
 _NAME = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]  # of a file in the folder: no absolute path, no ..
 _SEALED = TypeAdapter(dict[_NAME, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]])
@@ -97,6 +98,7 @@ def _base_of(adapter: str, task: str) -> str:
     """The base model that an adapter was trained on, after a look at whether it can be used."""
     folder, file = Path(adapter), Path(adapter) / _ADAPTER
     config = _json_in(file)
+    refuse_absurd(file, {"rank": [config.get("r"), *(config.get("rank_pattern") or {}).values()]})
     if config.get("task_type") not in (None, task):
         wanted = {"CAUSAL_LM": "causal language model", "SEQ_CLS": "reward model"}[task]
         raise Unavailable(f"{file}: task_type {config['task_type']!r} is no {wanted}")
@@ -142,7 +144,7 @@ def check_folder(folder: str | Path) -> None:
 def refuse_absurd(file: Path, config: dict[str, Any]) -> None:
     """Unavailable, by file and name, where a configuration (also of GGUF) asks for more than any model has."""
     for name, value in _sizes(config):
-        deep = re.search("layers|experts|depth|block_count|expert_count", name)
+        deep = re.search("layers|experts|depth|labels|rank|block_count|expert_count", name)
         if not -int("num" not in name) <= value <= (_DEEP if deep else _WIDE):
             raise Unavailable(f"{file}: {name} is {value!s:.20}, which no model has")
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from judgekit.data.files import short_text
+
 _SECTION = re.compile(r"(?m)^@@ (.+)\n")
 PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.\d+)?)\}")
 _FOLDER = Path(__file__).parent
@@ -44,7 +46,7 @@ def read_strategy(name: str) -> tuple[dict[str, str], Sections]:
         raise PromptError(f"no strategy is called {name!r}; there are {known}")
     path = Path(name) if name.endswith(".txt") else _FOLDER / "strategies" / f"{name}.txt"
     try:
-        text = path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
+        text = short_text(path)
     except OSError as missing:
         raise PromptError(f"{path}: {missing.strerror}") from None
     except UnicodeDecodeError:

@@ -15,9 +15,19 @@ _MOST_STARTS = 64  # braces tried, from the end: a text of braces costs no more 
 _POSITIONS = {"a": "first", "b": "second", "c": "tie", "1": "first", "2": "second", "tie": "tie"}
 # A judge that repeats its instructions ('"[[C]]" for a tie', 'for example: "Rating: [[5]]"') has not judged.
 _ECHO = re.compile(r'"\[\[[ABC]\]\]"\s+(?:if|for)\b')
-# Nor has one that denies a mark ('not [[A]]') or quotes a sentence with one ('"My verdict is [[A]]", it says').
-_DENIED = re.compile(r"\b(?:not|never)\s+(?:[a-z]+\s+){0,2}\[\[[^\[\]\n]*\]\]")
+# Nor has one that denies a mark ('not [[A]]'), tells of one ('it says [[A]]'), would have given it under other
+# conditions, quotes a sentence with one ('"My verdict is [[A]]", it says') or says what others would say.
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|says|said|claims|claimed|wrote|would have(?! to\b))|n['’]t)\s+(?:[a-z]+\s+){0,2}"
+    r"\[\[[^\[\]\n]*\]\]"
+)
+_OTHERS = re.compile(
+    r"\b(?:(?:some|others|many)\s+(?:(?:may|might|would|could)\s+)?(?:say|claim|argue)|wrong\s+to\s+(?:say|claim))\b[^.\n]*",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile('"[^"\n]*"|“[^”\n]*”')
+# Where a mark may stand by the way; the verdict, unless another one stands outside of such places.
+_ASIDE = re.compile(_QUOTED.pattern + r"|`[^`\n]*`|\([^()\n]*\)|(?<!\w)'[^'\n]*'(?!\w)")
 BRACKETS = re.compile(r"\[\[\s*([ABC])\s*\]\]")
 _RATING = re.compile(r"""(?<!for example: "Rating: )\[\[\s*([0-9]{1,3}(?:\.[0-9]{1,4})?)\s*\]\]""")
 # A verdict is a sentence that begins with one of its wordings; 'therefore' and mark-up may stand before it.
@@ -96,19 +106,26 @@ def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
 
 
 def _own_words(text: str) -> str:
-    """A text without the marks that it denies or quotes among other words."""
-    spoken = _QUOTED.sub(lambda quote: "" if len(re.findall(r"[^\W\d_]{2,}", quote[0])) > 1 else quote[0], text)
-    return _DENIED.sub("", spoken)
+    """A text without the marks that it denies or quotes among other words: a bar, that no new ones are joined."""
+    spoken = _QUOTED.sub(lambda quote: "|" if len(re.findall(r"[^\W\d_]{2,}", quote[0])) > 1 else quote[0], text)
+    return _DENIED.sub("|", _OTHERS.sub("|", spoken))
+
+
+def _spoken(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> Parsed:
+    """What a text's own marks say, unless it says something else by the way."""
+    own = _own_words(text)
+    whole, bare = (_decided(_readings(pattern, said, read)) for said in (own, _ASIDE.sub("|", own)))
+    return _AMBIGUOUS if bare.status == "ok" and bare != whole else whole
 
 
 def _parse_brackets(text: str) -> Parsed:
     """The assignment's prompts on pairs: ``[[A]]``, ``[[B]]`` or ``[[C]]``."""
-    return _decided(_readings(BRACKETS, _own_words(_ECHO.sub("", text)), _verdict))
+    return _spoken(BRACKETS, _ECHO.sub("", text), _verdict)
 
 
 def _parse_rating(text: str) -> Parsed:
     """The assignment's prompt on single responses: ``Rating: [[n]]``, from 1 to 10."""
-    parsed = _decided(_readings(_RATING, _own_words(text), lambda mark: Parsed(None, "ok", (float(mark),))))
+    parsed = _spoken(_RATING, text, lambda mark: Parsed(None, "ok", (float(mark),)))
     return parsed if all(1 <= score <= 10 for score in parsed.scores or ()) else _UNPARSED
 
 
@@ -123,6 +140,7 @@ def _parse_llmbar(text: str) -> Parsed:
     def read(words: str) -> Parsed:
         return _verdict(words if words in "abAB" else "tie")
 
+    text = _OTHERS.sub("|", text)
     sentences = _readings(OUTPUT, text, read)
     others = [found for found in _readings(_SENTENCE, text, read) if sentences and found[0] == sentences[-1][0]]
     return _decided(sentences + others)

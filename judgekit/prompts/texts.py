@@ -27,10 +27,7 @@ HEADINGS = (
     r"\[(?:the )?(?:start|end) of [^\[\]\n]{1,80}\]",
     r"\[\.\.\. [\d,]+ characters left out[^\[\]\n]{0,20}\]",  # the mark of a cut
 )
-VERDICTS = {
-    "brackets": (r"\[\[\s*[ABC]\s*\]\]",),
-    "rating": (r"\[\[\s*(?:rating|-?\d+(?:\.\d+)?)\s*\]\]",),
-}
+VERDICTS = {"brackets": (r"\[\[\s*[ABC]\s*\]\]",), "rating": (r"\[\[\s*(?:rating|-?\d+(?:\.\d+)?)\s*\]\]",)}
 
 
 def marks_pattern(templates: Iterable[str], verdict_format: str) -> re.Pattern[str]:

@@ -8,13 +8,6 @@ from judgekit.report.tables import Stacked, save_table
 from judgekit.stats import Number
 
 __all__ = [
-    "Number",
-    "Stacked",
-    "load_data",
-    "load_results",
-    "save_data",
-    "save_figure",
-    "save_frame",
-    "save_results",
+    "Number", "Stacked", "load_data", "load_results", "save_data", "save_figure", "save_frame", "save_results",
     "save_table",
-]
+]  # fmt: skip

@@ -16,26 +16,7 @@ from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.tables import TITLES, forest_table, load_judges, pick, pivot_orders, verdicts
 
 __all__ = [
-    "N_BOOT",
-    "TITLES",
-    "Contest",
-    "Protocol",
-    "compare",
-    "contest_scores",
-    "contests_of",
-    "credits_of",
-    "forest_table",
-    "hold_contest",
-    "item_table",
-    "load_judges",
-    "pairs_judged_by",
-    "pick",
-    "pivot_orders",
-    "protocol_of",
-    "protocols_for",
-    "run_judge",
-    "score",
-    "sources_of",
-    "verdicts",
-    "waiting_requests",
-]
+    "N_BOOT", "TITLES", "Contest", "Protocol", "compare", "contest_scores", "contests_of", "credits_of",
+    "forest_table", "hold_contest", "item_table", "load_judges", "pairs_judged_by", "pick", "pivot_orders",
+    "protocol_of", "protocols_for", "run_judge", "score", "sources_of", "verdicts", "waiting_requests",
+]  # fmt: skip

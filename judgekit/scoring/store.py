@@ -23,10 +23,7 @@ from judgekit.records import Reply
 SCHEMA_VERSION = 2
 _FIELDS = tuple(item.name for item in fields(Reply))
 _KEY = ("judge", "input", "decoding", "sample")
-_COLUMNS = {
-    1: [*_KEY, "status", "reply", "written"],
-    2: [*_KEY, "status", "reply", "checksum", "written"],
-}
+_COLUMNS = {1: [*_KEY, "status", "reply", "written"], 2: [*_KEY, "status", "reply", "checksum", "written"]}
 _SCHEMA = """CREATE TABLE replies (
     judge TEXT NOT NULL,
     input TEXT NOT NULL,

@@ -21,11 +21,7 @@ TITLES = printed_names()["sets"]  # of sets, in tables and pictures
 
 
 def verdicts(
-    judges: Iterable[str],
-    sets: Sequence[str],
-    run: str,
-    slugs: Mapping[str, str] | None = None,
-    progress: bool = True,
+    judges: Iterable[str], sets: Sequence[str], run: str, slugs: Mapping[str, str] | None = None, progress: bool = True
 ) -> pd.DataFrame:
     """Every verdict of every judge on every set, one row each: the table that studies start from.
 

@@ -23,6 +23,7 @@ _OTHERS = {b"PK\x03\x04": "a ZIP archive, as .xlsx and .docx are", b"%PDF-": "a 
 _OTHERS |= {b"PAR1": "Parquet by another name", b"SQLite format 3": "a database of SQLite"}
 _OTHERS |= {bytes([128, protocol]): "a pickle" for protocol in (2, 3, 4, 5)}
 _READ = "JSON lines (.jsonl), CSV (.csv, .tsv), either may be .gz, and Parquet (.parquet) are"
+_LONGEST_TOKEN = 16  # characters of JSON that only whole say what they are: -Infinity, an escape
 VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
 
 Fields = dict[str, Any]
@@ -162,12 +163,7 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
     while more:
         line, counted = line + text.count("\n", counted, position), position
         place = Place(path, line)
-        try:
-            value, end = _decode(text, position, place)
-        except json.JSONDecodeError as bad:
-            raise place.error(f"not JSON ({bad.msg})") from None
-        if end - position > RECORD_BYTES:
-            raise _too_long(place)
+        value, end = _bounded(text, position, place)
         yield place, value
         position = _after_blanks(text, end)
         if text[position : position + 1] not in (",", "]"):
@@ -179,11 +175,28 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
         raise Place(path).error("goes on after the end of the list")
 
 
+def _bounded(text: str, start: int, place: Place) -> tuple[Fields, int]:
+    """`_decode`, which is never shown more than a row may hold: a short part first, and longer ones where it is cut."""
+    size = 2**12
+    while True:
+        part = text[start : start + min(size, RECORD_BYTES)]
+        try:
+            value, end = _decode(part, 0, place)
+            return value, start + end
+        except json.JSONDecodeError as bad:
+            cut = bad.msg.startswith("Unterminated") or bad.pos > len(part) - _LONGEST_TOKEN
+            if not cut or start + len(part) == len(text):
+                raise place.error(f"not JSON ({bad.msg})") from None
+        if size >= RECORD_BYTES:
+            raise _too_long(place)
+        size *= 4
+
+
 def _whole_text(path: Path) -> str:
     lines, size = [], 0
     for _, read in decoded_lines(path, LIST_BYTES):
         lines.append(read)
-        size += len(read)
+        size += len(read.encode())
         if size > LIST_BYTES:
             limit = f"{LIST_BYTES >> 20} MiB, which are read at once"
             raise Place(path).error(f"holds more than {limit}: write one object per line")
@@ -315,7 +328,9 @@ def _parquet_records(path: Path) -> Iterator[tuple[Place, Fields]]:
                     if _size(row) > RECORD_BYTES:
                         raise _too_long(Place(path, number, "row"))
                     yield Place(path, number, "row"), row
-        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as bad:
+        except PairFileError:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as bad:  # a date beyond Python's
             raise Place(path, number + 1, "row").error(f"or one after it is damaged ({message(bad)})") from None
 
 

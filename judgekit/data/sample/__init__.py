@@ -2,12 +2,10 @@
 
 They were drawn once from templates with fixed seeds (`judgekit/data/sample` of commit 13db883), so that a label needs
 no annotator. Four sets of pairs over ten task families:
-
-- ``sample_train``, ``sample_validation``: 68 % ordinary pairs with a better response, 20 % with a distractor,
-  12 % ties (in validation 67, 20 and 13 %).
-- ``sample_natural``: ordinary test pairs, right against wrong or complete against incomplete; one in eight is
-  a tie of two right or two wrong responses. The better response is, mildly, the longer one.
-- ``sample_adversarial``: test pairs whose worse response carries a distractor; no ties.
+``sample_train`` and ``sample_validation``, two thirds ordinary pairs with a better response, a fifth with a distractor,
+the rest ties; ``sample_natural``, ordinary test pairs, right against wrong or complete against incomplete, one in eight
+a tie of two right or two wrong responses, the better response mildly the longer one; ``sample_adversarial``, test pairs
+whose worse response carries a distractor, no ties.
 
 ``subset`` is the task family of an ordinary pair and the distractor of the others; ``item_id`` begins with the family
 in both. A question belongs to one set only and may serve several pairs (``cluster_id``). ``label`` is the truth;

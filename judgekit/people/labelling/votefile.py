@@ -20,12 +20,13 @@ from pydantic import AfterValidator, ConfigDict, Field, InstanceOf, ValidationEr
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.files import sync
-from judgekit.data.pairfile.lines import Place, kind_of, missing
+from judgekit.data.pairfile.lines import LIST_BYTES, Place, kind_of, missing
 from judgekit.data.votes import Votes, votes_from_long
 from judgekit.records import fingerprint_of
 
 _LONGEST_LINE = 65_536  # bytes; a vote takes some two hundred
 _CHECK = 16  # digits of the sum of a line
+_BEGINNING = b'{"item_id": '  # of a line
 _NAME = re.compile(r"[^\W_][\w.@-]{0,63}")
 _NAME_RULE = "use 1 to 64 letters, digits and . _ @ -, beginning with a letter or a digit"
 
@@ -149,6 +150,8 @@ def _regular(path: str | Path) -> Path:
     path = Path(path)
     if path.exists() and not path.is_file():
         raise Place(path).error("is not a regular file")
+    if path.exists() and path.stat().st_size > LIST_BYTES:
+        raise Place(path).error(f"has more than {LIST_BYTES >> 20} MiB, which no file of votes has")
     return path
 
 
@@ -187,6 +190,8 @@ def _parse(content: bytes, path: Path, outcome: str) -> tuple[list[Vote], int]:
     try:  # a part of an object never is an object: if one can be read, only the line end is missing, or it is damaged
         json.JSONDecoder().raw_decode(last.decode("utf-8", "replace"))
     except ValueError:
+        if last[: len(_BEGINNING)] != _BEGINNING[: len(last)]:  # nothing that was being written here
+            raise Place(path, len(lines) + 1).error("is no vote, nor the beginning of one") from None
         message = f"({len(last)} bytes, never confirmed) and is {outcome}; the {len(votes)} lines before it are whole"
         warnings.warn(f"{path}: the last line was not written to its end {message}", TornLine, stacklevel=3)
         return votes, len(content) - len(last)
