@@ -229,22 +229,38 @@ def test_what_has_its_name_is_on_the_disk(tmp_path, monkeypatch):
         assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-def test_who_has_no_home_is_told_what_to_name(tmp_path):
-    """In a folder of an odd name; nobody, not even root, makes a folder in what is none."""
+PLAIN = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]  # root as bound by modes as others are
+
+
+@pytest.mark.parametrize("home", ["/dev/null", "theirs"])
+def test_who_has_no_home_is_told_what_to_name(tmp_path, home):
+    """In a folder of an odd name, off line; nobody, not even root, makes a folder in what is none."""
     folder = tmp_path / "a b" / "ü 路径's"
     folder.mkdir(parents=True)
     (folder / "pairs.jsonl").write_text('{"question": "q", "response_a": "a", "response_b": "bb", "label": "B"}\n')
+    before = []
+    if home == "theirs":
+        home, before = str(tmp_path / "home"), [] if os.geteuid() else PLAIN
+        Path(home).mkdir(mode=0o500)
+        if before and not shutil.which(before[0]):
+            pytest.skip("root may write everywhere, and setpriv is not here")
+        if before:
+            os.chown(home, 65534, 65534)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("JUDGEKIT", "XDG"))}
-    environment |= {"HOME": "/dev/null", "PYTHONPATH": str(paths.project_root())}
+    environment |= {"HOME": home, "PYTHONPATH": str(paths.project_root())}
+    environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
-    def run(*options):
-        command = [*CLI, "judge", "pairs.jsonl", "--judge", "baseline/longer", "--out", "v ü.csv", *options]
+    def run(judge, *more):
+        command = [*before, *CLI, "judge", "pairs.jsonl", "--judge", judge, "--out", "v ü.csv", *more]
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
-    refused = run()
+    refused = run("baseline/longer")
     assert refused.returncode == 2 and len(refused.stderr.strip().splitlines()) == 1, refused.stderr
-    assert "/dev/null" in refused.stderr and "--store FILE or JUDGEKIT_STORE names another" in refused.stderr
-    done = run("--store", "my store.sqlite")
+    assert home in refused.stderr and "--store FILE or JUDGEKIT_STORE names another" in refused.stderr
+    absent = run("hf/owner/none", "--store", "my store.sqlite")
+    assert absent.returncode == 2 and "owner/none: no such folder, and not to be had from the hub" in absent.stderr
+    assert len(absent.stderr.strip().splitlines()) == 1, absent.stderr
+    done = run("baseline/features", "--store", "my store.sqlite")
     assert done.returncode == 0 and "accuracy 100.0%" in done.stderr, done.stderr
     assert (folder / "v ü.csv").read_text().count("\n") == 2 and (folder / "my store.sqlite").is_file()
 

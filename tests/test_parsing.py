@@ -1,12 +1,11 @@
 """judgekit.prompts.parsing: the completion only, the last match, and a status where nobody can say."""
 
-import json
 import random
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from torture import authored
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
 from judgekit.prompts import load_strategy, strategy_names
@@ -16,7 +15,6 @@ from judgekit.prompts.texts import marks_pattern, neutralised
 FIRST, SECOND, TIE = ("first", "ok"), ("second", "ok"), ("tie", "ok")
 UNPARSED, AMBIGUOUS = (None, "unparsed"), (None, "ambiguous")
 N_FUZZ = 20_000
-AUTHORED = Path(__file__).with_name("authored_replies.jsonl")
 PLAIN = [name for name in strategy_names() if name != "demonstrations"]
 
 CASES = [
@@ -95,12 +93,8 @@ def test_authored_replies_are_read_as_they_were_meant(form, least, more):
 
     None is read as the opposite verdict; ``more``: those read as a verdict though none was meant.
     """
-    authored = [json.loads(line) for line in AUTHORED.read_text(encoding="utf-8").splitlines()]
-    replies = [reply for reply in authored if reply["form"] == form]
-    found = [parse(form, reply["reply"]) for reply in replies]
-    read = [parsed.verdict or (parsed.scores[0] if parsed.scores else parsed.status) for parsed in found]
-    pairs = list(zip(read, (reply["reading"] for reply in replies), strict=True))
-    assert len(replies) == 60 and sum(said == right for said, right in pairs) >= least
+    pairs = authored(form)
+    assert len(pairs) == 60 and sum(said == right for said, right in pairs) >= least
     assert form == "rating" or all({said, right} != {"first", "second"} for said, right in pairs)
     none = ("unparsed", "ambiguous")
     assert sum(said != right and said not in none for said, right in pairs) <= more

@@ -47,6 +47,12 @@ def test_a_file_is_what_its_name_says_and_can_be_read_back(pairs, name):
     assert (scores["accuracy"], scores["consistency"], scores["first_rate"]) == (0.5, 1, 0.5)
 
 
+def test_an_id_that_is_a_formula_stays_as_it_is(tmp_path):
+    path = write(tmp_path, pair_line(id="=1+1"))
+    assert main(["judge", str(path), "--out", str(tmp_path / "v.csv"), "--judge", "baseline/longer"]) == 0
+    assert (tmp_path / "v.csv").read_text().splitlines()[1].startswith("=1+1,")
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [

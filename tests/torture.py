@@ -6,7 +6,7 @@ the tracked files, so that no output of the checkout is touched. A server that f
 and counts what a killed run asks for twice.
 
 A kind of fault is a `Case`. To add one, add it to `cases`. Bits of the files that keep what was paid for are flipped
-too.
+too, and replies that people wrote to mislead the parsers are read.
 """
 
 import argparse
@@ -425,6 +425,17 @@ def flips(folder):
     return {"store": (folder / "s.sqlite", replies_of), "votes": (folder / "v.jsonl", votes_of)}
 
 
+def authored(form):
+    """Of the replies that people wrote for a parser before it was looked at: what it reads, and what was meant."""
+    from judgekit.prompts.parsing import parse
+
+    lines = Path(__file__).with_name("authored_replies.jsonl").read_text(encoding="utf-8").splitlines()
+    replies = [reply for reply in map(json.loads, lines) if reply["form"] == form]
+    found = [parse(form, reply["reply"]) for reply in replies]
+    read = [parsed.verdict or (parsed.scores[0] if parsed.scores else parsed.status) for parsed in found]
+    return list(zip(read, (reply["reading"] for reply in replies), strict=True))
+
+
 @contextmanager
 def served():
     """Answer as ``openai/`` until the block ends."""
@@ -440,15 +451,16 @@ def main():
     arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")
     arguments.add_argument("--kills", type=int, help="kills of each kind; three, and two of the chain, by default")
     chosen = arguments.parse_args()
+    from judgekit.prompts.parsing import FORMATS
     from judgekit.report import load_results, save_results
     from judgekit.report.workflow import jobs_of
-    from judgekit.stats import Number
+    from judgekit.stats import Number, proportion_interval
 
     # Some kinds alone leave what was found out about the others.
     numbers = {
         key: Number(row["value"], n=row["n"], spec="d")
         for key, row in (load_results(chosen.run).items() if chosen.only else ())
-        if row["notebook"] == RESULTS
+        if row["notebook"] == RESULTS and key.startswith("fault.")
     }
     failed = False
     with tempfile.TemporaryDirectory(prefix="torture-") as folder, served():
@@ -470,6 +482,10 @@ def main():
                 failed |= bool(report["lost"])
                 print(f"flip_{kind}: {report}", flush=True)
                 numbers |= {f"fault.flip_{kind}.{name}": Number(n, n=500, spec="d") for name, n in report.items()}
+        for form in FORMATS:
+            right = [said == meant for said, meant in authored(form)]
+            share, n = sum(right) / len(right), len(right)
+            numbers[f"parsing.{form}.accuracy"] = Number(share, *proportion_interval(share, n), n=n, spec=".1%")
         save_results(chosen.run, "scale", numbers, variant="faults")
     return int(failed)
 
