@@ -217,6 +217,7 @@ def test_odd_ids_come_back(tmp_path, name):
         (["0,ab,A,,x"], "single_order", "line 2: field 'p_a' is 'x', not a probability"),
         (["0,ab,A,,nan"], "single_order", "line 2: field 'p_a' is 'nan', not a probability"),
         (["0,ab,A,,0.5"], "single_order", "line 2: has one of p_a, p_b, p_tie and not all three"),
+        (["0,ab,A,,0.5,0.9,0"], "single_order", "line 2: has p_a, p_b and p_tie that do not add up to 1"),
         (["0,ab,A,error,"], "single_order", "line 2: field 'verdict' is 'A', and the status is 'error'"),
         (["0,ab,A,,"], "primary", "v.csv: v.csv: pairs/1 ("),
         (["0,ab,A,,"], "autoj", "v.csv: v.csv has verdicts in one order, and 'right in both orders' reads both"),
@@ -225,7 +226,8 @@ def test_odd_ids_come_back(tmp_path, name):
     ],
 )
 def test_verdicts_that_cannot_be_scored_are_told_by_place(pairs, tmp_path, capsys, rows, protocol, wanted):
-    file = write(tmp_path, "\n".join(["id,order,verdict,status,p_a", *rows]), "v.csv")
+    head = ["id,order,verdict,status,p_a" + ",p_b,p_tie" * any(row.count(",") == 6 for row in rows)]
+    file = write(tmp_path, "\n".join([*head, *rows]), "v.csv")
     out = write(tmp_path, "older", "scores.jsonl")
     assert main(["score", str(file), "--pairs", str(pairs), "--protocol", protocol, "--out", str(out)]) == 2
     told = capsys.readouterr().err

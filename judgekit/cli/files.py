@@ -133,9 +133,7 @@ def form_of(out: str) -> str:
 
 def check_out(out: str, source: str, tables: bool = False, option: str = "--out") -> None:
     """Refuse, before any work, an output file that could not or should not be written; ``tables``: it may be one.
-
-    Neither the file nor its lock, which goes in the end, may be ``source``.
-    """
+    Neither the file nor its lock, which goes in the end, may be ``source``."""
     if out == "-":
         return
     path, complaint = Path(out), ""

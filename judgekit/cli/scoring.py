@@ -210,8 +210,11 @@ def read_verdicts(path: Path, ids: set[str]) -> dict[str, list[Verdict]]:
             raise place.error(f"is {row.id!r:.80}, which no pair has", "id")
         if key in found.setdefault(judge, {}):
             raise place.error(f"is {row.id!r:.80}, which has a verdict of {judge} in order {row.order} already", "id")
-        if [row.p_a, row.p_b, row.p_tie].count(None) not in (0, 3):
+        given = [p for p in (row.p_a, row.p_b, row.p_tie) if p is not None]
+        if len(given) not in (0, 3):
             raise place.error("has one of p_a, p_b, p_tie and not all three")
+        if given and abs(sum(given) - 1) > 1e-3:
+            raise place.error("has p_a, p_b and p_tie that do not add up to 1")
         if row.verdict and row.status != "ok":
             raise place.error(f"is {row.verdict!r}, and the status is {row.status!r}", "verdict")
         status = "unparsed" if row.status == "ok" and not row.verdict else row.status

@@ -286,7 +286,7 @@ def _decoded(line: bytes, offset: int, place: Place) -> str:
     """One line as text; what is not text is named by its byte offset in the (uncompressed) file."""
     if offset == 0:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise place.error("is UTF-16 text (byte offset 0): save the file as UTF-8")
+            raise place.error("is UTF-16 or UTF-32 text (byte offset 0): save the file as UTF-8")
         if other := next((kind for first, kind in _OTHERS.items() if line.startswith(first)), None):
             raise place.error(f"is {other} (byte offset 0), which is not read: {_READ}")
         if line.startswith(b"\x1f\x8b"):
