@@ -11,7 +11,7 @@ INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
 COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 READ_BY_NOTEBOOKS = re.compile(  # 34, 35 and 71, and the README's tables
     r"scores\.\w+\.\w+\.(accuracy|agreement|macro_f1)|mixture\.(seeds|.*\.mean)|ceiling\..*"
-    r"|consensus\.\w+\.majority\.hidden_accuracy|(bench|fault|resources|scale|training)\..*"
+    r"|consensus\.\w+\.majority\.hidden_accuracy|(bench|fault|parsing|resources|scale|training)\..*"
 )
 
 
