@@ -62,11 +62,11 @@ def tracked(pattern="*"):
 def threats(text):
     """Rows of the table of SECURITY.md: threat to the tests named beside it."""
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
-    found = {row[1].strip(): tests_in(row[-2]) for row in rows[1:]}
+    found = {row[1].strip(): named_in(row[-2]) for row in rows[1:]}
     return {threat: tests for threat, tests in found.items() if set(threat) - set("- ")}
 
 
-def tests_in(text):
+def named_in(text):
     """Module and name of the tests that a text names."""
     return re.findall(r"`(test_[a-z_]+)\.py::(test_[a-z0-9_]+)`", text)
 
@@ -75,8 +75,8 @@ def test_every_threat_names_tests_that_exist():
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     found = threats(text)
     parts = {part.splitlines()[0]: part for part in re.split(r"(?m)^## ", text)}
-    found |= {item[:60]: tests_in(item) for item in re.split(r"(?m)^- ", parts["What is not done"])[1:]}
-    found["trusted"] = tests_in(parts["What is trusted, and what is not"])
+    found |= {item[:60]: named_in(item) for item in re.split(r"(?m)^- ", parts["What is not done"])[1:]}
+    found["trusted"] = named_in(parts["What is trusted, and what is not"])
     assert len(found) >= 10 and all(found.values()), [threat for threat, tests in found.items() if not tests]
     for module, name in {pair for tests in found.values() for pair in tests}:
         tree = ast.parse((ROOT / "tests" / f"{module}.py").read_text(encoding="utf-8"))
