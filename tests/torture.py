@@ -6,7 +6,7 @@ the tracked files, so that no output of the checkout is touched. A server that f
 and counts what a killed run asks for twice.
 
 A kind of fault is a `Case`. To add one, add it to `cases`. Bits of the files that keep what was paid for are flipped
-too, and replies that people wrote to mislead the parsers are read.
+too, and replies that were written to mislead the parsers are read.
 """
 
 import argparse
@@ -426,7 +426,7 @@ def flips(folder):
 
 
 def authored(form):
-    """Of the replies that people wrote for a parser before it was looked at: what it reads, and what was meant."""
+    """Of replies that were written to mislead a parser, which was mended on them: what it reads, what was meant."""
     from judgekit.prompts.parsing import parse
 
     lines = Path(__file__).with_name("authored_replies.jsonl").read_text(encoding="utf-8").splitlines()

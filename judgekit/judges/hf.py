@@ -20,7 +20,7 @@ from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
-_FORMATS = {"generate": 2, "one_pass": 1}  # by mode; 1 read replies that were cut off
+_FORMATS = {"generate": 3, "one_pass": 1}  # by mode; 1 read replies that were cut off, 2 marks by the way
 _MARKS = range(1, 11)  # of the assignment's prompt
 _WINDOW = 2048  # requests that are prepared at once
 BATCH_TOKENS = {"cpu": 1024, "cuda": 16_384}  # on a CPU few, so that a layer finds in the cache what the last one left

@@ -18,7 +18,7 @@ from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
-_FORMAT = 2  # 1 read replies that were cut off
+_FORMAT = 3  # 1 read replies that were cut off, 2 marks that stand by the way
 _TOP_LOGPROBS = 20
 
 
