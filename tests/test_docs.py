@@ -15,6 +15,7 @@ from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge
 from judgekit.report import workflow
+from judgekit.scoring.protocols import protocol_of
 
 ROOT = project_root()
 
@@ -124,13 +125,14 @@ def desk(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_one_can_use_of_ones_own_is_used(desk, tmp_path, monkeypatch):
-    monkeypatch.setattr(workflow, "project_root", lambda: tmp_path)
-    made = []
+    for place in ("judgekit.data.paths", "judgekit.report.workflow"):
+        monkeypatch.setattr(f"{place}.project_root", lambda: tmp_path)
+    made = {}
 
     def make(words):
         target, run = words[0], words[1].removeprefix("RUN=")
         assert target in make_targets()
-        made.extend((job, workflow.read_parameters(run, job)) for job in workflow.jobs_of(run))
+        made[run] = {job: workflow.read_parameters(run, job) for job in workflow.jobs_of(run)}
 
     Reader(text_of("use_your_own.md"), make).read()
     verdicts = {path.stem: path.read_text().splitlines() for path in tmp_path.glob("*.jsonl") if "by_" in path.name}
@@ -142,8 +144,10 @@ def test_what_one_can_use_of_ones_own_is_used(desk, tmp_path, monkeypatch):
     assert [json.loads(row)["verdict"] for row in verdicts["by_own"]] == ["B", "B", "A", "tie"]
     asked = desk.bodies[0]["messages"]
     assert "among right ones, the shorter" in asked[0]["content"] and '"[[C]]" if neither' in asked[0]["content"]
-    assert made[0][0] == "33_measure_agreement" and "own/shorter" in made[0][1]["raters"]
-    assert all(load_judge(name).name == name for name in made[0][1]["raters"])
+    raters = made["mine"]["33_measure_agreement"]["raters"]
+    assert "own/shorter" in raters and all(load_judge(name).name == name for name in raters)
+    assert list(made["ours"]) == ["33_measure_agreement", "40_position_bias"]
+    assert protocol_of("ours").rule == "both_right"
 
 
 @each(ALL)

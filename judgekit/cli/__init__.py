@@ -16,6 +16,7 @@ from judgekit.cli.attacking import attack
 from judgekit.cli.converting import convert
 from judgekit.cli.fetching import fetch, names_of
 from judgekit.cli.labelling import label
+from judgekit.cli.making import new
 from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
 from judgekit.cli.running import judge
 from judgekit.cli.scoring import score
@@ -26,10 +27,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Judge or label pairs of responses, score verdicts, rate single answers, attack judges, collect responses, "
-    "convert files of other forms, fetch data, list names, and show the verdict store. Exit codes: 0 done; 2 bad usage "
-    "or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
+    "convert files of other forms, make a run of notebooks, fetch data, list names, and show the verdict store. Exit "
+    "codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 any "
+    "other failure.",
 )
-for _command in (judge, score, rate, attack, label, collect, convert, fetch, store):
+for _command in (judge, score, rate, attack, label, collect, convert, new, fetch, store):
     app.command()(_command)
 app.command("list")(names_of)
 

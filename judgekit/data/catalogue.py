@@ -6,10 +6,11 @@ from pathlib import Path
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, PROTECTED, UNLABELLED, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
+from judgekit.data.declared import declared_sets, own_file
 from judgekit.data.files import sha256_of
 from judgekit.data.loading import Loaded
 from judgekit.data.pairfile import read_pairs
-from judgekit.data.paths import OWN, data_mirror, project_root
+from judgekit.data.paths import OWN, data_mirror
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
@@ -22,7 +23,8 @@ LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 
 
 def load_set(name: str) -> list[PreferencePair]:
-    """The pairs of a test set, a corpus, a part of the sample (``sample_train``), or of one's own (``file:PATH``).
+    """The pairs of a test set, a corpus, a part of the sample (``sample_train``), or of one's own: ``file:PATH``, or a
+    name that a run declares (``params/<run>/sets.yaml``).
 
     A relative path is one of the working folder, else of the project. KeyError lists the sets; ValueError if two items
     share an id; DataError if a file cannot be had; PairFileError as of `read_pairs`.
@@ -30,26 +32,22 @@ def load_set(name: str) -> list[PreferencePair]:
     return load_set_with_report(name)[0]
 
 
-def _own_file(name: str) -> Path:
-    path = Path(name.removeprefix(OWN))
-    return path if path.is_file() else project_root() / path
-
-
 def load_set_with_report(name: str) -> Loaded:
     """The pairs of a set, and counts of what was repaired, skipped or is odd."""
     if name in SAMPLE_SETS:
         return with_counts(load_sample(name), {})
-    if name.startswith(OWN):
-        return with_counts(read_pairs(_own_file(name)), {})
-    if name not in SETS:
-        raise KeyError(f"no set is called {name!r}; there are {', '.join([*SAMPLE_SETS, *SETS])}, and {OWN}PATH")
-    return with_counts(*SETS[name].load())
+    if name in SETS:
+        return with_counts(*SETS[name].load())
+    if path := own_file(name):
+        return with_counts(read_pairs(path), {})
+    known = ", ".join([*SAMPLE_SETS, *SETS, *declared_sets()])
+    raise KeyError(f"no set is called {name!r}; there are {known}, and {OWN}PATH")
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
     """File to SHA-256 for all that the named sets, of whatever kind, are read from, save the sample."""
     names = list(names)
-    own = {name: sha256_of(_own_file(name)) for name in names if name.startswith(OWN)}
+    own = {name: sha256_of(path) for name in names if name not in SETS and (path := own_file(name))}
     sets = ANSWERS | SETS  # a name that stands in both is read from the same files
     registered = {file: digest for name in names if name in sets for file, digest in sets[name].hashes().items()}
     return own | registered | source_hashes([RATED[name] for name in names if name in RATED])

@@ -6,11 +6,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from judgekit.data import paths
-from judgekit.data.files import load_plain
+from judgekit.data.declared import read_declared
 from judgekit.judges.base import Judge, Request, request_key, request_of, verdict_of
 from judgekit.judges.baseline import RULES, MajorityClass, RuleJudge
 
@@ -26,10 +25,6 @@ _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its 
 
 class UnknownJudge(ValueError):
     """The name says no judge that is here; the message lists those that are."""
-
-
-class JudgesError(ValueError):
-    """A run declares a judge in a way that cannot be read; the message names file and entry."""
 
 
 class DeclaredJudge(BaseModel):
@@ -101,22 +96,8 @@ def load_judge(
 
 
 def declared_judges(run: str) -> dict[str, DeclaredJudge]:
-    """Judges by the name that a run's notebooks give them, which is their slug; JudgesError names the faulty entry."""
-    path = paths.project_root() / "params" / run / DECLARED
-    if not path.is_file():
-        return {}
-    where = f"params/{run}/{DECLARED}"
-    try:
-        text = path.read_text(encoding="utf-8").replace("{models}", str(paths.run_folder(run, "models")))
-        declared = TypeAdapter(dict[str, DeclaredJudge]).validate_python(load_plain(text) or {})
-    except yaml.YAMLError as broken:
-        raise JudgesError(f"{where} is not YAML: {broken}") from None
-    except ValidationError as wrong:
-        first = wrong.errors()[0]
-        raise JudgesError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if strange := [name for name in declared if not paths.NAME.fullmatch(name)]:
-        raise JudgesError(f"{where}: {strange[0]!r} is no name: use lower-case letters, digits and '_'")
-    return declared
+    """Judges by the name that a run's notebooks give them, their slug; DeclaredError names the faulty entry."""
+    return read_declared(run, DECLARED, DeclaredJudge, models=str(paths.run_folder(run, "models")))
 
 
 def model_of_run(name: str, run: str) -> Path | None:

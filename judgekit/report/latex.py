@@ -25,9 +25,11 @@ from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, te
 from judgekit.report.quotes import code_of, document_files, quoted_keys, tex_files
 from judgekit.report.results import ResultsError, check_inputs, load_provenance, load_results
 from judgekit.report.tables import latex_number
+from judgekit.report.workflow import OWN_REPORT
 
 # The one list of what is compiled, in order: the report points into the supplement.
 DOCUMENTS = ("supplement", "report", "slides", "report-zh", "slides-zh")
+OWN = "own"  # the report of a run on one's own pairs
 TEXT_RUN = "laptop"  # the run that the text is written about: of another one, what it does not hold prints as not run
 ERROR = re.compile(r"^(?:[^\s:]+:\d+: |! |.*ERROR - ).*$", re.MULTILINE)
 WIDE = re.compile(r"^Overfull \\[hv]box \(([\d.]+)pt too .*$", re.MULTILINE)
@@ -89,6 +91,12 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     return Path(shutil.copyfile(folder / f"{document}.pdf", report / f"{document}.pdf"))
 
 
+def own_title(run: str) -> str | None:
+    """The title of the report of a run on one's own pairs; None of another run, which has all the documents."""
+    path = paths.project_root() / "params" / run / OWN_REPORT
+    return str(load_plain(path.read_text(encoding="utf-8"))["title"]) if path.is_file() else None
+
+
 def write_generated(run: str) -> Path:
     r"""Write all that a build of ``run`` inputs; returns the folder ``report/build/<run>/``.
 
@@ -114,6 +122,7 @@ def write_generated(run: str) -> Path:
     commits = {"build": _short_commit(git_state()), "made_at": list(dict.fromkeys(made_at))}
     _write(folder / "provenance.tex", "provenance", provenance=provenance, **commits)
     _write(folder / "team.tex", "team", team=_team(report / "team.yaml"))
+    _write(folder / "own.tex", "own", title=own_title(run) or run)
     cuts = {family: {font.style: font for font in _installed() if font.family == family} for family in CHINESE.values()}
     _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=CHINESE, cuts=cuts)
     cases = sorted(outputs.glob("cases/*.tex"))
@@ -196,10 +205,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line: compile every document; 0 done, 1 LaTeX failed, 2 there is nothing to quote."""
     parser = argparse.ArgumentParser(prog="python -m judgekit.report.latex", description=main.__doc__)
     parser.add_argument("--run", default=TEXT_RUN, help="the run whose results the text quotes")
-    parser.add_argument("--document", choices=DOCUMENTS, action="append", help="one of them (default: all)")
+    parser.add_argument("--document", choices=(*DOCUMENTS, OWN), action="append", help="one of them (default: all)")
     options = parser.parse_args(arguments)
     try:
-        for document in options.document or DOCUMENTS:
+        for document in options.document or ((OWN,) if own_title(options.run) else DOCUMENTS):
             print(f"  {document:<11} {build(options.run, document).relative_to(paths.project_root())}", flush=True)
     except (BuildError, ValueError) as error:
         print(error, file=sys.stderr)

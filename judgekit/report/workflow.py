@@ -14,13 +14,15 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from judgekit.data.files import load_plain, replaced
+from judgekit.data.declared import SETS, DeclaredError, declared_sets, own_file
+from judgekit.data.files import load_plain, replaced, sha256_of
 from judgekit.data.paths import PACKAGE, project_root, run_folder
-from judgekit.judges import DECLARED, JudgesError, declared_judges
+from judgekit.judges import DECLARED, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
+OWN_REPORT = "report.yaml"  # of a run on pairs of one's own: the title of its report
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -68,7 +70,7 @@ def jobs_of(run: str) -> dict[str, list[str]]:
     The sample run also executes each notebook that it has no file for.
     """
     known, paths = notebook_list(), _parameter_folder(run).glob("*.yaml")
-    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, DECLARED))
+    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, DECLARED, SETS, OWN_REPORT))
     if strange := [job for job in files if notebook_of(job) not in known]:
         raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
     files += [name for name in known if run == SAMPLE and name not in map(notebook_of, files)]
@@ -158,7 +160,8 @@ def stamp(run: str, job: str) -> Path:
     """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change."""
     modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in code_files(job).items()]
     judges = {name: one.model_dump() for name, one in declared_judges(run).items()}
-    made_of = [read_parameters(run, job), judges, _digest_and_imports(_notebook_code(job))[0], modules]
+    sets = [(name, one.model_dump(), sha256_of(own_file(name) or one.file)) for name, one in declared_sets(run).items()]
+    made_of = [read_parameters(run, job), judges, *sets, _digest_and_imports(_notebook_code(job))[0], modules]
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
@@ -224,6 +227,7 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
         read_parameters(run, job)
     resources_of(run)
     declared_judges(run)
+    declared_sets(run)
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:
@@ -260,7 +264,7 @@ def main(arguments: list[str] | None = None) -> int:
             return make_run(chosen.run, chosen.cores, chosen.profile)
         run_notebook(chosen.notebook, chosen.run)
     # OSError: a full disk, a folder that may not be written
-    except (WorkflowError, ResultsError, JudgesError, OSError) as error:
+    except (WorkflowError, ResultsError, DeclaredError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
+from judgekit.data.declared import DeclaredError, declared_sets
 from judgekit.data.paths import OWN
 from judgekit.records import LABELS, PreferencePair, Verdict, majority_label
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Protocol:
     """How the verdicts of a set become a score; ValueError where a field is none of its values."""
 
@@ -107,6 +109,8 @@ PROTOCOLS = _named_protocols()
 
 def _family_of(benchmark: str) -> str:
     """The set whose protocols a set shares; pairs of one's own have those of ``pairs``."""
+    if benchmark in declared_sets():
+        return "pairs"
     own = {"llmbar": "llmbar", "mtbench_all": "mtbench", "rm_bench": "rm_bench", OWN: "pairs"}
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
@@ -114,12 +118,21 @@ def _family_of(benchmark: str) -> str:
 def protocol_of(benchmark: str, protocol: Protocol | str | None = None) -> Protocol:
     """The protocol that is meant: None for the primary one, which a set is quoted under, a `Protocol`, or a name.
 
+    Of a declared set (``params/<run>/sets.yaml``) None means the protocol that stands there.
+
     A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); KeyError lists
     the sets, or the names there are for the set.
     """
+    family = _family_of(benchmark)
+    if protocol is None and (one := declared_sets().get(benchmark)):
+        given: Any = one.protocol
+        try:  # a field that there is not, or a value that it has not
+            protocol = given if isinstance(given, str) else Protocol(**{"name": "a rule of one's own", **given})
+        except ValidationError as wrong:
+            first = wrong.errors()[0]
+            raise DeclaredError(f"protocol of the set {benchmark!r}: {first['loc'][0]}: {first['msg']}") from None
     if isinstance(protocol, Protocol):
         return protocol
-    family = _family_of(benchmark)
     if protocol in (None, "primary"):
         if family not in PRIMARY:
             raise KeyError(f"no protocol for the set {benchmark!r}; there are {', '.join(PRIMARY)}")

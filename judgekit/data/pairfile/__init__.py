@@ -13,7 +13,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, F
 
 from judgekit.data.loading import text_key
 from judgekit.data.pairfile.lines import Fields, PairFileError, Place, kind_of, missing, records
-from judgekit.records import PreferencePair, Turn
+from judgekit.records import PreferencePair, Turn, majority_label
 
 LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie"}
 Model = TypeVar("Model", bound=BaseModel)
@@ -80,6 +80,7 @@ Label = Annotated[StrictStr | None, AfterValidator(_label)]
 Messages = Annotated[list[_Message], Field(min_length=1)]
 EXPECTED = {
     "string_type": "text",
+    "dict_type": "an object from annotator to label",
     "list_type": "text or a list of messages",
     "model_type": "an object with role and content",
 }
@@ -91,6 +92,7 @@ class _Responses(BaseModel):
     response_a: StrictStr
     response_b: StrictStr
     label: Label = None
+    votes: dict[StrictStr, Label] | None = None
     reference: StrictStr | None = None
 
 
@@ -136,7 +138,8 @@ def read_pairs(path: str | Path) -> list[PreferencePair]:
 
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
     a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``
-    is refused because it may be a third response, ``1`` and ``2`` because they may count from 0). Or it is ``prompt``,
+    is refused because it may be a third response, ``1`` and ``2`` because they may count from 0), or ``votes`` (an
+    object from annotator to label; without a label their majority is the label). Or it is ``prompt``,
     ``chosen``, ``rejected``; the chosen response is then A, and the label is A. Of these and of ``question`` each is a
     text or a list of ``{"role", "content"}`` messages. Other fields are ignored.
     """
@@ -190,7 +193,10 @@ def pair_row(fields: Fields, place: Place) -> PairRow:
         texts = (asked, row.response_a, row.response_b)
     given: Any = place.line if row.id is None else row.id
     cluster = text_key(json.dumps([texts[0], [turn.question for turn in turns]]))
-    fields = {"label": row.label, "reference": row.reference, "source": str(place), "turns": turns}
+    given_votes = {} if isinstance(row, _Chosen) else row.votes or {}
+    votes = {who: vote for who, vote in given_votes.items() if vote}  # as Parquet has those who gave none
+    label = row.label or majority_label(votes)
+    fields = {"label": label, "votes": votes, "reference": row.reference, "source": str(place), "turns": turns}
     pair = PreferencePair(id_text(given), "pairs", *texts, cluster_id=cluster, **fields)
     return PairRow(given, pair, place, "chosen/rejected" if chosen else "response_a/response_b")
 

@@ -1,0 +1,111 @@
+"""``judgekit new``: a run of notebooks, and a report, on pairs of one's own."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from judgekit.cli.files import check_source
+from judgekit.cli.keeping import Settings
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
+from judgekit.cli.running import given_settings, loaded_judge
+
+RULES = ["baseline/longer", "baseline/first", "baseline/random"]  # whoever does not beat them has measured nothing
+FEW = 30  # pairs with a label; with fewer, intervals say nothing
+_RUN = re.compile(r"[a-z][a-z0-9]*")
+
+
+def new(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Name of the run, and of its set in tables.")],
+    pairs: Annotated[str, typer.Option(metavar="FILE", help="File of pairs, as of judgekit judge.")],
+    judges: Annotated[list[str], typer.Option("--judge", metavar="NAME", help="provider/model; repeatable.")],
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="As of judgekit score.")] = "mean_of_orders",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Of the report.")] = "Judges on pairs of our own",
+    settings: Settings = None,
+) -> int:
+    """Make a run of notebooks, and a report, on pairs of your own; make report RUN=NAME then executes it.
+
+    Writes params/RUN in this checkout: sets.yaml says where the pairs are and under which rule they are scored,
+    judges.yaml who judges (with the settings of --set, for those that take any), and one file for each notebook that
+    applies: agreement, and position bias; with labels also scores and length, with stated probabilities calibration.
+    Votes of several people (votes: {annotator: label} in a row) bring their ceilings. Edit the files, or add others.
+    """
+    from judgekit.data import paths
+    from judgekit.data.declared import SETS
+    from judgekit.judges import ASKED, DECLARED
+    from judgekit.judges.names import unique_slugs
+    from judgekit.report.workflow import OWN_REPORT
+    from judgekit.scoring.protocols import protocols_for
+
+    def asks(name: str) -> bool:
+        return name.partition("/")[0] in ASKED
+
+    try:
+        folder = paths.project_root() / "params" / run
+    except FileNotFoundError as outside:
+        raise Stop(BAD_INPUT, str(outside)) from None
+    if not _RUN.fullmatch(run):
+        raise Stop(BAD_INPUT, f"RUN {run!r}: use lower-case letters and digits, a letter first")
+    if folder.exists():
+        raise Stop(BAD_INPUT, f"params/{run} is there already: choose another name, or edit its files")
+    if protocol not in (known := protocols_for(paths.OWN)):
+        raise Stop(BAD_INPUT, f"--protocol {protocol}: there are {', '.join(known)}")
+    source, given = check_source(pairs), given_settings(settings)
+    try:
+        names = unique_slugs(judges)
+    except ValueError as same:
+        raise Stop(BAD_INPUT, f"--judge: {same} (params/{run}/judges.yaml may name them)") from None
+    for name in names:
+        loaded_judge(name, settings if asks(name) else None, True, weights=False)  # whatever is wrong is told now
+    declared: dict[str, dict[str, Any]] = {slug: {"name": name} for name, slug in names.items()}
+    for one in declared.values() if given else ():
+        one |= {"settings": given} if asks(one["name"]) else {}
+    stating = [slug for name, slug in names.items() if _states(name, given)]
+    labelled = sum(source.labels.values())
+    voted = any(row.pair.votes for row in source.rows())
+    files = {SETS: {run: {"file": str(Path(pairs).resolve()), "protocol": protocol}}, DECLARED: declared}
+    studies = _studies(run, list(declared), labelled, voted, stating)
+    files |= {OWN_REPORT: {"title": title}} | {f"{name}.yaml": {"run": run} | own for name, own in studies.items()}
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    for name in files:
+        tell(f"wrote params/{run}/{name}")
+    if labelled < FEW:
+        tell(f"note: {labelled} pairs have a label, so nothing is scored ({FEW} would do)")
+    tell(f"next: make report RUN={run}")
+    return DONE
+
+
+def _states(name: str, settings: dict[str, str]) -> bool:
+    """Whether a judge states probabilities."""
+    reads = name.startswith(("encoder/", "probe/", "layers/", "reward/")) or name == "baseline/features"
+    return reads or (name.startswith(("hf/", "vllm/")) and settings.get("mode") == "one_pass")
+
+
+def _studies(run: str, judges: list[str], labelled: int, voted: bool, stating: list[str]) -> dict[str, dict[str, Any]]:
+    """Parameters by notebook, of those that apply to a set called like its run."""
+    found: dict[str, dict[str, Any]] = {
+        "33_measure_agreement": {"voted": [run] * voted, "judged": run, "raters": [*judges, "baseline/longer"]},
+        "40_position_bias": {"asked": {run: [*judges, "baseline/random"]}, "consensus": run, "symmetric": {}},
+    }
+    if labelled < FEW:
+        return found
+    found["30_score_benchmarks"] = {
+        "sets": [run],
+        "judges": {"all": [*RULES, *judges]},
+        "main_table": {run: ["accuracy", "macro_f1", "consistency", "coverage"]},
+        "adversarial_table": {},
+        "quality_sets": [],
+        "adversarial_set": "",
+    }
+    found["31_compare_judges"] = {"sets": [run], "judges": {"all": ["baseline/longer", *judges]}, "ours": judges[0]}
+    found["31_compare_judges"] |= {"pictured": [run], "drawn": ["longer", *judges]}
+    found["41_verbosity_bias"] = {"sets": {run: judges}, "led": ["baseline/longer"], "edited": [run]}
+    if stating:
+        targets = {run: [run, "label"]} | ({f"{run}_votes": [run, "votes"]} if voted else {})
+        given = {"sets": targets, "judges": {one: one for one in stating}, "further": {}, "fitted_on": []}
+        found["61_calibration"] = given | {"pictured": stating}
+    return found

@@ -1,0 +1,69 @@
+"""What a run gives a name of its own: ``params/<run>/judges.yaml`` and ``params/<run>/sets.yaml``."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from judgekit.data import paths
+from judgekit.data.files import load_plain
+
+SETS = "sets.yaml"
+_Entry = TypeVar("_Entry", bound=BaseModel)
+
+
+class DeclaredError(ValueError):
+    """A run declares something in a way that cannot be read; the message names file and entry."""
+
+
+class DeclaredSet(BaseModel):
+    """A set of one's own: a file of pairs, and the rule of its scores."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    file: str  # a relative path is one of the project
+    protocol: str | dict[str, Any] = "primary"  # one of ``pairs``, or fields of `judgekit.scoring.Protocol`
+
+
+def read_declared(run: str, file: str, kind: type[_Entry], **words: str) -> dict[str, _Entry]:
+    """Name to entry of a run's file, in which ``{word}`` stands for what ``words`` say; empty without the file."""
+    path, where = paths.project_root() / "params" / run / file, f"params/{run}/{file}"
+    if not path.is_file():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    for word, meant in words.items():
+        text = text.replace(f"{{{word}}}", meant)
+    try:
+        declared = TypeAdapter(dict[str, kind]).validate_python(load_plain(text) or {})  # type: ignore[valid-type]
+    except yaml.YAMLError as broken:
+        raise DeclaredError(f"{where} is not YAML: {broken}") from None
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        raise DeclaredError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if strange := [name for name in declared if not paths.NAME.fullmatch(name)]:
+        raise DeclaredError(f"{where}: {strange[0]!r} is no name: use lower-case letters, digits and '_'")
+    return declared
+
+
+def declared_sets(run: str = "*") -> dict[str, DeclaredSet]:
+    """The sets that a run declares, or all runs do; DeclaredError where two runs mean different sets by one name."""
+    try:
+        files = sorted((paths.project_root() / "params").glob(f"{run}/{SETS}"))
+    except FileNotFoundError:  # an installed package, outside a checkout
+        return {}
+    found: dict[str, DeclaredSet] = {}
+    for path in files:
+        for name, one in read_declared(path.parent.name, SETS, DeclaredSet).items():
+            if found.setdefault(name, one) != one:
+                raise DeclaredError(f"params/{path.parent.name}/{SETS}: another run declares another set {name!r}")
+    return found
+
+
+def own_file(name: str) -> Path | None:
+    """The file of a set of one's own, declared or ``file:PATH``; None of another set."""
+    given = name.removeprefix(paths.OWN) if name.startswith(paths.OWN) else None
+    if given is None and (one := declared_sets().get(name)):
+        given = one.file
+    if given is None:
+        return None
+    return path if (path := Path(given)).is_file() else paths.project_root() / path

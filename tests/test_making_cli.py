@@ -1,0 +1,151 @@
+"""``judgekit new``: a run on pairs of one's own, from its parameters to what its notebooks and its report read."""
+
+import json
+
+import pytest
+import yaml
+
+from judgekit.cli import main
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.declared import DeclaredError
+from judgekit.data.files import sha256_of
+from judgekit.data.pairfile import read_pairs
+from judgekit.report import latex
+from judgekit.report.quotes import document_files, find_quotes
+from judgekit.report.workflow import jobs_of, read_parameters
+from judgekit.scoring.protocols import protocol_of
+
+VOTES = [{"ann": "A", "bob": "a", "cat": "tie"}, {"ann": "B", "bob": None}, {"ann": "A", "bob": "B"}]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A checkout with the notebooks of this one and no runs, and a file of pairs with votes."""
+    root = latex.paths.project_root()
+    (tmp_path / "params").mkdir()
+    (tmp_path / "notebooks").symlink_to(root / "notebooks")
+    rows = [
+        {"id": n, "question": f"Q{n}?", "response_a": "yes", "response_b": "no", "votes": VOTES[n % 3]}
+        for n in range(60)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
+    monkeypatch.setattr("judgekit.report.workflow.project_root", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def new(project, *words, run="mine", judges=("encoder/minilm", "baseline/features")):
+    """Exit code of the command."""
+    return main(["new", run, "--pairs", "pairs.jsonl", *(word for one in judges for word in ("--judge", one)), *words])
+
+
+def test_a_run_is_made_that_the_workflow_takes(project):
+    assert new(project, "--title", "Ours & theirs", "--protocol", "both_right") == 0
+    jobs = ["30_score_benchmarks", "31_compare_judges", "33_measure_agreement", "40_position_bias"]
+    assert list(jobs_of("mine")) == [*jobs, "41_verbosity_bias", "61_calibration"]
+    given = {job: read_parameters("mine", job) for job in jobs_of("mine")}
+    assert given["33_measure_agreement"]["voted"] == ["mine"]
+    assert given["61_calibration"]["sets"] == {"mine": ["mine", "label"], "mine_votes": ["mine", "votes"]}
+    assert protocol_of("mine").rule == "both_right" and protocol_of("mine").labels == ("A", "B", "tie")
+    assert [pair.label for pair in load_set("mine")[:3]] == ["A", "B", None]
+    assert set_hashes(["mine"]) == {"mine": sha256_of("pairs.jsonl")}
+    assert latex.own_title("mine") == "Ours & theirs" and latex.own_title("laptop") is None
+
+
+def test_what_does_not_apply_is_left_out(project, capsys):
+    rows = [{"question": f"Q{n}?", "response_a": "yes", "response_b": "no"} for n in range(40)]
+    (project / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert new(project, judges=["hf/nobody/model"]) == 2  # and nothing is written
+    assert new(project) == 0
+    assert list(jobs_of("mine")) == ["33_measure_agreement", "40_position_bias"]
+    assert read_parameters("mine", "33_measure_agreement")["voted"] == []
+    assert "0 pairs have a label" in capsys.readouterr().err
+
+
+def test_settings_go_to_those_who_take_them(project, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    assert new(project, "--set", "concurrency=4", judges=["openai/m-7b", "encoder/minilm"]) == 0
+    declared = yaml.safe_load((project / "params" / "mine" / "judges.yaml").read_text())
+    asked = {"name": "openai/m-7b", "settings": {"concurrency": "4"}}
+    assert declared == {"m_7b": asked, "minilm": {"name": "encoder/minilm"}}
+    assert read_parameters("mine", "61_calibration")["pictured"] == ["minilm"]  # the server states no probabilities
+
+
+@pytest.mark.parametrize(
+    ("words", "run", "judges", "said"),
+    [
+        ((), "Mine", ["encoder/minilm"], "RUN 'Mine'"),
+        ((), "../x", ["encoder/minilm"], "RUN '../x'"),
+        ((), "there", ["encoder/minilm"], "params/there is there already"),
+        ((), "mine", ["encoder/none"], "no judge is called 'encoder/none'"),
+        ((), "mine", ["encoder/minilm", "encoder/minilm@x"], "encoder/minilm@x"),
+        (("--protocol", "best"), "mine", ["encoder/minilm"], "--protocol best: there are primary"),
+        (("--pairs", "none.jsonl"), "mine", ["encoder/minilm"], "none.jsonl: there is no such file"),
+    ],
+)
+def test_whatever_is_wrong_is_told_and_nothing_written(project, capsys, words, run, judges, said):
+    (project / "params" / "there").mkdir()
+    assert new(project, *words, run=run, judges=judges) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in (project / "params").iterdir()] == ["there"]
+
+
+def test_a_protocol_of_ones_own_takes_three_lines(project):
+    folder = project / "params" / "mine"
+    folder.mkdir()
+    for text, found in {
+        "ours: {file: pairs.jsonl, protocol: {rule: joined, labels: [A, B], unparsed: wrong}}": ("joined", ("A", "B")),
+        "ours: {file: pairs.jsonl}": ("forward", ("A", "B", "tie")),
+    }.items():
+        (folder / "sets.yaml").write_text(text)
+        assert (protocol_of("ours").rule, protocol_of("ours").labels) == found
+    assert len(load_set("ours")) == 60
+    for text, words in {
+        "ours: {file: pairs.jsonl, protocol: {rule: best}}": "protocol of the set 'ours'.*rule",
+        "ours: {file: pairs.jsonl, protocol: {speed: 2}}": "protocol of the set 'ours'.*speed",
+        "ours: {protocol: both_right}": "params/mine/sets.yaml: ours.file: Field required",
+        "ours: {file: a, path: b}": "ours.path: Extra inputs",
+    }.items():
+        (folder / "sets.yaml").write_text(text)
+        with pytest.raises(DeclaredError, match=words):
+            protocol_of("ours")
+
+
+def test_two_runs_do_not_mean_different_sets_by_one_name(project):
+    for run, file in {"one": "pairs.jsonl", "two": "other.jsonl"}.items():
+        (project / "params" / run).mkdir()
+        (project / "params" / run / "sets.yaml").write_text(f"ours: {{file: {file}}}")
+    with pytest.raises(DeclaredError, match=r"params/two/sets\.yaml: another run declares another set 'ours'"):
+        load_set("ours")
+
+
+@pytest.mark.parametrize(
+    ("votes", "said"),
+    [
+        ("A", "field 'votes' is text, not an object from annotator to label"),
+        (["A"], "field 'votes' is a list, not an object"),
+        ({"ann": "C"}, "field 'votes.ann' is 'C', not A, B or tie"),
+        ({"ann": 1}, "field 'votes.ann' is the number 1, not text"),
+    ],
+)
+def test_faulty_votes_are_named(tmp_path, votes, said):
+    row = {"question": "Q?", "response_a": "a", "response_b": "b", "votes": votes}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
+    with pytest.raises(ValueError, match=said):
+        read_pairs(tmp_path / "pairs.jsonl")
+
+
+def test_votes_are_read_and_their_majority_is_the_label(project):
+    pairs = read_pairs("pairs.jsonl")
+    assert pairs[0].votes == {"ann": "A", "bob": "A", "cat": "tie"} and pairs[1].votes == {"ann": "B"}
+    assert [pair.label for pair in pairs[:3]] == ["A", "B", None]
+
+
+def test_the_report_shows_what_its_notebooks_save():
+    notebooks = latex.paths.project_root() / "notebooks"
+    code = "".join(path.read_text() for path in notebooks.glob("*.ipynb"))
+    quotes = find_quotes(document_files(latex.OWN))
+    assert {kind for kind, _ in quotes} <= {"table", "figure"}  # numbers by key would be those of one run
+    assert len(quotes) > 10 and all(f'run, \\"{name}\\"' in code for _, name in quotes)
