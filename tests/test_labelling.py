@@ -447,6 +447,14 @@ def test_turns_are_bounded_together(path):
     session.close()
 
 
+def test_instructions_are_markdown_that_does_nothing(path):
+    session = Session([PreferencePair("1", "own", "Q", "a", "b")], path, "ann")
+    for given, shown in {"**Right** <script>x()</script>": "<strong>Right</strong> &lt;script&gt;", "": ""}.items():
+        told = browser_of(create_app(session, instructions=given)).get("/a/ann/now").json()["instructions"]
+        assert shown in told and "<script" not in told and bool(told) == bool(given)
+    session.close()
+
+
 @pytest.mark.parametrize("mark", [">", "- ", "> 1. "])
 def test_nothing_is_left_out_however_deep_it_is_nested(path, mark):
     """The parser leaves out what stands below a hundred levels: annotators saw an empty list."""

@@ -42,6 +42,7 @@ def test_what_is_wrong_is_named(folder, capsys):
     assert "--annotator ann: is named twice" in refused(capsys, "--annotator", "bob", "--annotator", "ann")
     assert "nothing/x" in refused(capsys, "--order", "active", "--judge", "nothing/x")
     assert "states no probabilities" in refused(capsys, "--order", "active", "--judge", "baseline/longer")
+    assert "none.md" in refused(capsys, "--instructions", "none.md")
     assert not (folder / "votes.jsonl").exists()
     (folder / "votes.jsonl").write_text("{}\n")
     assert "votes.jsonl, line 1: field 'item_id' is missing" in refused(capsys)

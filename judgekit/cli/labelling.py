@@ -12,6 +12,7 @@ from judgekit.cli.files import tell_odd_rows
 from judgekit.cli.keeping import Keeping, Pairs, Quiet, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.running import loaded_judge
+from judgekit.data.files import short_text
 from judgekit.data.pairfile import PairRow, read_pair_rows
 
 
@@ -22,6 +23,9 @@ def label(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 is any free one.")] = 0,
     order: Annotated[Literal["random", "active", "file"], typer.Option(help="Which pair comes next.")] = "random",
     judge: Annotated[str | None, typer.Option(help="With --order active: what it is least sure of first.")] = None,
+    instructions: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What annotators read in the help, Markdown.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order and of the sides.")] = 0,
     store: Store = None,
     quiet: Quiet = False,
@@ -49,6 +53,10 @@ def label(
     rows = read_pair_rows(pairs)
     if Path(votes).exists() and Path(votes).samefile(pairs):
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
+    try:
+        told = short_text(Path(instructions)) if instructions else ""
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise Stop(BAD_INPUT, f"--instructions {instructions}: {reason(wrong)}") from None
     tell_odd_rows(rows, quiet)
     n_failed, chosen = 0, fewest_votes_first if order == "active" else order
     if judge is not None:
@@ -56,7 +64,8 @@ def label(
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            page = Labelling([row.pair for row in rows], votes, annotators, port=port, order=chosen, seed=seed)
+            shown = [row.pair for row in rows]
+            page = Labelling(shown, votes, annotators, port, instructions=told, order=chosen, seed=seed)
     except ValueError as bad:
         raise Stop(BAD_INPUT, str(bad)) from None
     except OSError as taken:

@@ -54,12 +54,13 @@ _OLD_LINK = "This link is not one of this server: use the link that it printed l
 _NO_COOKIE = "This page has no session with the server that runs now: open the link that it printed last."
 
 
-def create_app(session: Session, framed: bool = False) -> Starlette:
-    """The labelling page; ``framed``: whether a notebook on this machine may show it in a frame.
+def create_app(session: Session, framed: bool = False, instructions: str = "") -> Starlette:
+    """The labelling page; ``framed``: whether a notebook on this machine may show it in a frame; ``instructions``:
+    Markdown that stands in the help in place of its own first words.
 
     ``app.state.link(annotator)``: the address, from the root, that an annotator opens for as long as the app lives.
     """
-    page = _Page(session)
+    page = _Page(session, rendered(instructions) if instructions.strip() else "")
     routes = [
         Mount("/static", StaticFiles(directory=PAGE)),
         Route("/a/{annotator}/", page.page, methods=["GET"]),
@@ -112,8 +113,8 @@ class _Action(BaseModel):
 class _Page:
     """Addresses, cookies and replies around a `Session`."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session, instructions: str) -> None:
+        self.session, self.instructions = session, instructions
         self._tokens = {annotator: secrets.token_urlsafe() for annotator in session.annotators}
         # Browsers send one cookie to all ports of a machine: two servers must not share a name.
         self._cookie = f"labelling_{secrets.token_hex(4)}"
@@ -190,7 +191,7 @@ class _Page:
             now["pair"] = _texts(pair, show) | {"turns": turns, "reference": reference}
         now["trouble"] = trouble and visible(trouble)
         now["said"] = message.format(**now["progress"]) if status == 200 else message
-        return JSONResponse(now | {"annotator": annotator}, status)
+        return JSONResponse(now | {"annotator": annotator, "instructions": self.instructions}, status)
 
 
 def _texts(shown: PreferencePair | Turn, show: Callable[[str], str]) -> dict[str, Any]:

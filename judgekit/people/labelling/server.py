@@ -48,7 +48,8 @@ def _punctual() -> Any:
 class Labelling(AbstractContextManager):
     """A labelling page in the background of this process; as a context manager it stops at the end.
 
-    Options and errors as for `Session`, ``framed`` as for `create_app`. OSError if the port is taken; 0 is a free one.
+    Options and errors as for `Session`, ``framed`` and ``instructions`` as for `create_app`. OSError if the port is
+    taken; 0 is a free one.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Labelling(AbstractContextManager):
         annotators: str | Iterable[str],
         port: int = 0,
         framed: bool = False,
+        instructions: str = "",
         **options: Any,
     ) -> None:
         import uvicorn
@@ -65,7 +67,7 @@ class Labelling(AbstractContextManager):
         from judgekit.people.labelling.app import create_app
 
         self.session = Session(pairs, path, annotators, **options)
-        self.app = create_app(self.session, framed)
+        self.app = create_app(self.session, framed, instructions)
         with ExitStack() as opened:
             opened.callback(self.session.close)
             # asyncio sends small replies at once only where the protocol is named: 40 ms a vote otherwise.

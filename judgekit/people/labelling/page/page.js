@@ -117,6 +117,7 @@ function show(another) {
   byId("agreement").textContent = agreement
     ? `Same as the others: ${agreement.percent} % (${agreement.interval}, ${agreement.n} comparisons)` : "";
   byId("who").textContent = now.annotator;
+  if (now.instructions) byId("instructions").innerHTML = now.instructions; // made safe like the texts
   byId("main").hidden = now.pair === null;
   byId("end").hidden = now.pair !== null;
   if (now.pair === null) {
