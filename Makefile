@@ -24,7 +24,7 @@ BIN := $(ENVIRONMENT)/bin
 READY := $(ENVIRONMENT)/ready
 PYTHON ?=
 
-.PHONY: help report pdf notebooks test test-all lint lab readme bench torture audit ship latex environment clean
+.PHONY: help report pdf site notebooks test test-all lint lab readme bench torture audit ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -80,6 +80,11 @@ audit: $(READY) ## look up known holes of the pinned packages (needs pip-audit a
 
 lab: $(READY) ## open the notebooks in JupyterLab
 	@$(BIN)/jupyter lab notebooks
+
+site: $(READY) ## the docs, the executed notebooks of RUN, figures and public names as pages: build/site
+	@$(BIN)/python -c 'import furo, myst_nb' 2>/dev/null || $(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-site.lock
+	@$(BIN)/python setup/site.py $(RUN)
+	@echo "  site        build/site/index.html"
 
 readme: $(READY) ## write the tables of the README anew from the laptop results
 	@$(BIN)/python -m judgekit.report.readme

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from itertools import chain
 
 import yaml
 
@@ -18,9 +19,9 @@ ROOT = project_root()
 def pinned():
     """Distribution name to the versions it is pinned to (several under different markers)."""
     found = {}
-    texts = [(ROOT / f"requirements{part}.lock").read_text(encoding="utf-8") for part in ("", "-torch")]
+    texts = [(ROOT / f"requirements{part}.lock").read_text(encoding="utf-8") for part in ("", "-torch", "-site")]
     lines = [re.sub(r" \\\n    --hash=sha256:[0-9a-f]{64}", "", text).splitlines() for text in texts]
-    for line in filter(None, (line.partition("#")[0] for line in [*lines[0], *lines[1]])):
+    for line in filter(None, (line.partition("#")[0] for line in chain(*lines))):
         name, version = re.fullmatch(r"([A-Za-z0-9_.-]+)==([^ ;]+)(?: ?;.*)?", line).groups()
         found.setdefault(normal(name), set()).add(version)
     return found
@@ -63,7 +64,7 @@ def test_an_active_conda_environment_is_filled_as_the_other_one_is(tmp_path):
 
 
 def test_no_package_but_torch_is_installed_without_its_hash(tmp_path):
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    text = "".join((ROOT / f"requirements{part}.lock").read_text(encoding="utf-8") for part in ("", "-site"))
     unhashed = re.findall(r"(?m)^[^#\s][^\\\n]*$", text)
     assert not unhashed and text.count("--hash=sha256:") > text.count("==")
     assert "torch" in pinned() and "\ntorch==" not in text

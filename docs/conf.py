@@ -1,0 +1,17 @@
+"""Sphinx's settings for the site (setup/site.py)."""
+
+project = "LLM-as-a-judge, studied in notebooks"
+html_title = project
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+html_theme = "furo"
+include_patterns = ["index.md", "gallery.md", "[A-Z]*.md", "docs/*.md", "notebooks/*", "api/*"]
+include_patterns += ["outputs/laptop/tables/*.md", "judgekit/pretrained/**/README.md"]
+exclude_patterns = ["README.md"]  # the front page is made of it
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath", "amsmath"]
+default_role = "code"
+autodoc_typehints = "signature"
+autodoc_mock_imports = ["ray", "vllm"]  # extras that the environment may lack
+html_show_copyright = html_show_sourcelink = html_copy_source = False
