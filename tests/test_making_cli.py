@@ -121,6 +121,27 @@ def test_two_runs_do_not_mean_different_sets_by_one_name(project):
         load_set("ours")
 
 
+def test_a_set_of_the_hub_is_read_at_its_revision(project, monkeypatch):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(project / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    kept = project / "cache" / "datasets--nobody--pairs" / "snapshots" / commit / "data"
+    kept.mkdir(parents=True)
+    (kept / "test.jsonl").write_text((project / "pairs.jsonl").read_text())
+    (project / "params" / "mine").mkdir()
+    for place, words in {
+        f"nobody/pairs@{commit}/data/test.jsonl": None,
+        f"nobody/pairs@{commit}/data/none.jsonl": "not to be had from the hub",
+        "nobody/pairs/data/test.jsonl": "write hub:owner/name@revision/path",
+    }.items():
+        (project / "params" / "mine" / "sets.yaml").write_text(f"ours: {{file: 'hub:{place}'}}")
+        if words is None:
+            assert len(load_set("ours")) == 60
+        else:
+            with pytest.raises(DeclaredError, match=words):
+                load_set("ours")
+
+
 @pytest.mark.parametrize(
     ("votes", "said"),
     [

@@ -10,6 +10,7 @@ from judgekit.data import paths
 from judgekit.data.files import load_plain
 
 SETS = "sets.yaml"
+HUB = "hub:"  # before a file of the Hugging Face hub: ``hub:owner/name@revision/path.parquet``
 _Entry = TypeVar("_Entry", bound=BaseModel)
 
 
@@ -21,7 +22,7 @@ class DeclaredSet(BaseModel):
     """A set of one's own: a file of pairs, and the rule of its scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    file: str  # a relative path is one of the project
+    file: str  # a relative path is one of the project; or HUB and owner/name@revision/path of a data set there
     protocol: str | dict[str, Any] = "primary"  # one of ``pairs``, or fields of `judgekit.scoring.Protocol`
 
 
@@ -66,4 +67,20 @@ def own_file(name: str) -> Path | None:
         given = one.file
     if given is None:
         return None
+    if given.startswith(HUB):
+        return _hub_file(given)
     return path if (path := Path(given)).is_file() else paths.project_root() / path
+
+
+def _hub_file(given: str) -> Path:
+    """The cached copy of a file of a data set on the hub, at a revision, which is asked for: sets change."""
+    from huggingface_hub import hf_hub_download
+
+    repository, _, place = given.removeprefix(HUB).partition("@")
+    revision, _, file = place.partition("/")
+    if not (repository and revision and file):
+        raise DeclaredError(f"{given}: write {HUB}owner/name@revision/path")
+    try:
+        return Path(hf_hub_download(repository, file, revision=revision, repo_type="dataset"))
+    except (OSError, ValueError) as absent:
+        raise DeclaredError(f"{given}: not to be had from the hub ({str(absent).partition(chr(10))[0]})") from None
