@@ -125,8 +125,8 @@ def interval(
     The percentile interval of the cluster bootstrap, at levels that allow for few prompts (`expanded_level`), and with
     a width where all resamples are equal: a rate of 0 or 1 gets Wilson's interval of as many prompts.
 
-    ``statistic``: with ``values`` maps their sums, shape (..., *rest), to (...), such as `share_of`; without, how often
-    each item counts, shape (..., n_items), to (...), for what no sums determine: ``partial(kendall, x, y)``.
+    ``statistic``: with ``values`` maps their sums, shape ``(..., *rest)``, to (...), such as `share_of`; without, how
+    often each item counts, shape (..., n_items), to (...), for what no sums determine: ``partial(kendall, x, y)``.
     ``clusters``: prompt of each item; items that share one are not independent, and intervals of single items are too
     narrow (on the PandaLM test set by a third): Cameron, Gelbach and Miller (2008), Review of Economics and
     Statistics 90. ``values``: what each item adds, shape (n_items, ...); a single column is a mean, each item also

@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SITE = ROOT / "build" / "site_source", ROOT / "build" / "site"
 LARGEST = 1 << 20  # bytes of a file that is copied: weights are not
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-LEFT_OUT = ("docs/moved.md",)  # for who knew the first edition
 
 
 def copy_sources(run: str) -> list[str]:
@@ -95,7 +94,7 @@ def write_api() -> None:
         for module in modules:
             parents = module.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parents[: -1 if parents[-1] == "__init__" else None])
-            parts.append(f".. automodule:: {name}\n   :members:\n   :member-order: bysource")
+            parts.append(f".. automodule:: {name}\n   :members:\n   :ignore-module-all:\n   :member-order: bysource")
         (SOURCE / "api" / f"{entry.stem}.rst").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     tree = "\n".join(path.stem for path in entries)
     text = f"# Public names\n\n```{{toctree}}\n:maxdepth: 1\n\n{tree}\n```\n"
@@ -106,7 +105,7 @@ def write_front() -> None:
     """The README as the first page, and under it everything else."""
     docs = [path.relative_to(SOURCE).with_suffix("") for path in sorted((SOURCE / "docs").glob("*.md"))]
     trees = {
-        "Use": [path for path in docs if f"{path}.md" not in LEFT_OUT],
+        "Use": [path for path in docs if path.name != "moved"],
         "Read": ["notebooks/index", "gallery"],
         "Look up": ["api/index", *(name.removesuffix(".md") for name in PAGES[1:])],
     }

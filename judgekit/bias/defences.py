@@ -65,7 +65,7 @@ class Defence:
 
 class Escaped(Defence):
     """Delimiting and escaping: invisible characters go, markers of prompts and verdicts are broken up, and lines that
-    open or close a section are quoted. ``quoted``, for judges that read a prompt: every line starts with ``> ``."""
+    open or close a section are quoted. ``quoted``, for judges that read a prompt: every line starts with ``>``."""
 
     title = "escaped"
 

@@ -125,7 +125,7 @@ def plant_and_find(
     n_boot: int = 2000,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """How many errors, planted `REPEATS` times among labels beyond doubt, each method finds: rows of `Number`s."""
+    """How many errors, planted `REPEATS` times among labels beyond doubt, each method finds: rows with `Number`."""
     votes, probabilities = evidence(contest, pairs, stating)
     runs: list[Any] = []
     for repeat in range(REPEATS):
