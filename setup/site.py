@@ -2,7 +2,8 @@
 
 ``python setup/site.py RUN`` (make site) writes ``build/site``, which any static host can serve, off-line. Links of
 the pages are those of the repository: tracked files are copied beside them, and the notebooks are those that the run
-executed, so that they can be read without running anything.
+executed, so that they can be read without running anything. Of ``laptop`` they show examples of the data sets, whose
+licences may not let you publish them; the sample's are the repository's own.
 """
 
 import json
@@ -13,23 +14,22 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from sphinx.cmd.build import main as sphinx
-
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SITE = ROOT / "build" / "site_source", ROOT / "build" / "site"
 LARGEST = 1 << 20  # bytes of a file that is copied: weights are not
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
+def tracked() -> list[str]:
+    """The files of the repository."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split("\0") if name]
+
+
 def copy_sources(run: str) -> list[str]:
     """Copy what pages show or link to; the notebooks of the run that were executed, by name."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (
-            (ROOT / name).is_file()
-            and (ROOT / name).stat().st_size <= LARGEST
-            and not name.startswith("judgekit/data/")
-        ):
+    for name in tracked():
+        if (ROOT / name).is_file() and (ROOT / name).stat().st_size <= LARGEST:
             (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, SOURCE / name)
     for pdf in (ROOT / "report").glob("*.pdf"):
@@ -121,6 +121,8 @@ def write_front() -> None:
 
 def main(run: str = "sample") -> int:
     """Build; 0, or what Sphinx says where a link or a page is wrong."""
+    from sphinx.cmd.build import main as sphinx  # requirements-site.lock
+
     shutil.rmtree(SOURCE, ignore_errors=True)
     executed = copy_sources(run)
     write_notebooks(run, executed)
