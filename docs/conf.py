@@ -14,6 +14,7 @@ nb_merge_streams = True
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath", "amsmath"]
 default_role = "code"
+toc_object_entries = False  # a page's contents are its modules
 autodoc_typehints = "signature"
 autodoc_default_options = {"exclude-members": "set_score_request, set_fit_request"}  # scikit-learn's own
 autodoc_mock_imports = ["ray", "vllm"]  # extras that the environment may lack

@@ -81,6 +81,10 @@ def write_gallery() -> None:
     (SOURCE / "gallery.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
+def _heading(text: str, line: str) -> str:
+    return f"{text}\n{line * len(text)}"
+
+
 def write_api() -> None:
     """A page for each folder of the package, with the public names of its modules."""
     (SOURCE / "api").mkdir()
@@ -90,10 +94,11 @@ def write_api() -> None:
     entries = [path for path in entries if not path.name.startswith("__") and path.name not in ("pretrained", "cli")]
     for entry in entries:
         modules = [entry] if entry.is_file() else sorted(entry.rglob("*.py"))
-        parts = [f"judgekit.{entry.stem}", "=" * (len(entry.stem) + 9)]
+        parts = [_heading(f"judgekit.{entry.stem}", "=")]
         for module in modules:
             parents = module.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parents[: -1 if parents[-1] == "__init__" else None])
+            parts += [_heading(name, "-")] if len(modules) > 1 else []
             parts.append(f".. automodule:: {name}\n   :members:\n   :ignore-module-all:\n   :member-order: bysource")
         (SOURCE / "api" / f"{entry.stem}.rst").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     tree = "\n".join(path.stem for path in entries)
