@@ -159,6 +159,36 @@ def test_notebooks_take_pairs_of_ones_own_and_nothing_else(project):
     assert "compare.own.minilm_vs_longer.difference" in found["31_compare_judges"]["numbers"]
 
 
+@pytest.mark.slow
+def test_a_run_of_ones_own_ends_with_its_report(project):
+    rows = [
+        {"id": pair.item_id, "question": pair.asked, "response_a": pair.response_a, "response_b": pair.response_b}
+        | {"votes": pair.votes}
+        for pair in load_sample("sample_natural")
+    ]
+    (project / "voted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (project / "params").mkdir(exist_ok=True)
+    shutil.copytree(ROOT / "report", project / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
+    environment = os.environ | {"PYTHONPATH": str(project), "OMP_NUM_THREADS": "1"}
+
+    def give(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=project, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stderr
+
+    judges = ("--judge", "encoder/minilm", "--judge", "baseline/features")
+    give("judgekit", "new", "ours", "--pairs", "voted.jsonl", *judges, "--title", "Ours & 50 % of it")
+    files = sorted(path.stem for path in (project / "params" / "ours").glob("[0-9]*.yaml"))
+    for name in files:
+        give("judgekit.report.workflow", "run", name, "ours")
+    assert "warning" not in give("judgekit.report.latex", "--run", "ours")
+    text = subprocess.run(["pdftotext", project / "report" / "own.pdf", "-"], capture_output=True, text=True).stdout
+    assert "Ours & 50 % of it" in text and "not run" not in text
+    assert all(f"Notebook: {name}" in text for name in files)
+
+
 @pytest.fixture
 def declared(tmp_path, monkeypatch):
     """The file of the judges that a run declares, in a project with nothing else."""

@@ -215,8 +215,8 @@ def read_cleaned(
     answer_split: pd.DataFrame,
     shares: Mapping[str, float],
     validation_sets: Sequence[str],
-    max_validation: int,
-    max_answers: int,
+    max_validation: int | None,
+    max_answers: int | None,
 ) -> Cleaned:
     """The texts of the tables ``training_split`` and ``training_answers``: the corpora of ``shares`` and some sets.
 
