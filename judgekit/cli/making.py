@@ -64,7 +64,7 @@ def new(
         one |= {"settings": given} if asks(one["name"]) else {}
     stating = [slug for name, slug in names.items() if _states(name, given)]
     labelled = sum(source.labels.values())
-    voted = any(row.pair.votes for row in source.rows())
+    voted = any(len(row.pair.votes) > 1 for row in source.rows())
     files = {SETS: {run: {"file": str(Path(pairs).resolve()), "protocol": protocol}}, DECLARED: declared}
     studies = _studies(run, list(declared), labelled, voted, stating)
     files |= {OWN_REPORT: {"title": title}} | {f"{name}.yaml": {"run": run} | own for name, own in studies.items()}

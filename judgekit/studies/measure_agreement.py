@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from judgekit.data.votes import matchup_of
 from judgekit.records import LABELS, SWAPPED, PreferencePair, majority_label
 from judgekit.scoring import metrics
 from judgekit.scoring.protocols import chosen_votes
@@ -83,20 +84,18 @@ def vote_agreement(
     ``ties``: whether ties count as a verdict (FastChat's S1); otherwise a comparison with a tie on either side is left
     out (S2). The same two models were shown in both orders, as two items: votes on both meet here.
     """
-    by_matchup: dict[tuple[Any, ...], list[str]] = {}
+    by_matchup: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
         n_turn = len(pair.turns) + 1
         if turn not in (None, n_turn):
             continue
-        if pair.model_a is None or pair.model_b is None:
-            raise ValueError(f"{pair.where}: the models are not named")
-        turned = pair.model_a > pair.model_b
+        matchup, turned = matchup_of(pair)
         votes = chosen_votes(pair, voters).values()
-        key = (pair.cluster, *sorted((pair.model_a, pair.model_b)), n_turn)
-        by_matchup.setdefault(key, []).extend(SWAPPED[vote] if turned else vote for vote in votes)
+        given = by_matchup.setdefault((pair.cluster, matchup), [])
+        given.extend(SWAPPED[vote] if turned else vote for vote in votes)
     compared = [
         (question, one == other)
-        for (question, *_), votes in by_matchup.items()
+        for (question, _), votes in by_matchup.items()
         for one, other in combinations(votes, 2)
         if ties or "tie" not in (one, other)
     ]
