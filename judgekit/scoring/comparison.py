@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from judgekit import stats
 from judgekit.data.benchmarks import outputs
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.paths import verdict_store_path
@@ -19,16 +20,7 @@ from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import load_judges
-from judgekit.stats import (
-    Number,
-    cluster_bootstrap,
-    cluster_sums,
-    detectable_difference,
-    holm,
-    resampled_sums,
-    share_of,
-    two_sided_p,
-)
+from judgekit.stats import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +81,17 @@ def compare_all(
     gaps = np.stack([earned[a] - earned[b] for a, b in names], 1) * both
     if not both.sum(0).all():
         raise ValueError(f"{benchmark}: two judges have no item in common under '{protocol.name}'")
-    sums = cluster_sums(np.stack([gaps, both], 2), tables[names[0][0]]["cluster"].tolist())
-    drawn = resampled_sums(sums, n_boot, seed)
-    p_values = [two_sided_p(share_of(drawn[:, k])) for k in range(len(names))]
+    sums = stats.cluster_sums(np.stack([gaps, both], 2), tables[names[0][0]]["cluster"].tolist())
+    drawn = stats.resampled_sums(sums, n_boot, seed)
+    p_values = [stats.two_sided_p(stats.share_of(drawn[:, k])) for k in range(len(names))]
     comparisons = []
-    for k, adjusted in enumerate(holm(p_values)):
-        ends = cluster_bootstrap(sums[:, k], share_of, drawn=drawn[:, k], signed=True)
+    for k, adjusted in enumerate(stats.holm(p_values)):
+        ends = stats.cluster_bootstrap(sums[:, k], stats.share_of, drawn=drawn[:, k], signed=True)
         difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
         only = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
         seen = sums[sums[:, k, 1] > 0, k]  # a prompt all of whose items are dropped is no prompt of this comparison
         exact = float(mcnemar([[0, only[0]], [only[1], 0]], exact=True).pvalue)
-        detectable = detectable_difference(seen) if len(seen) > 1 else None
+        detectable = stats.detectable_difference(seen) if len(seen) > 1 else None
         comparisons.append(Comparison(*names[k], difference, p_values[k], float(adjusted), *only, exact, detectable))
     return comparisons
 

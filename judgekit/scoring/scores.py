@@ -6,23 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from judgekit import stats
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import metrics
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import Protocol, protocol_of
-from judgekit.stats import (
-    Array,
-    Floats,
-    Number,
-    Statistic,
-    cluster_bootstrap,
-    cluster_sums,
-    expected_calibration_error,
-    ratio,
-    reliability_bins,
-    resampled_together,
-    share_of,
-)
+from judgekit.stats import Array, Floats, Number, Statistic
 
 N_BOOT = 10_000
 
@@ -59,30 +48,30 @@ def score(
     if not n:
         raise ValueError(f"{benchmark}: '{protocol.name}' drops every item")
     sums = _sums_of(table, protocol, both)
-    drawn = resampled_together(sums, n_boot, seed)
+    drawn = stats.resampled_together(sums, n_boot, seed)
 
     def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False) -> Number:
-        return Number(*cluster_bootstrap(sums[part], statistic, drawn=drawn[part], signed=signed), n=n, spec=spec)
+        return Number(*stats.cluster_bootstrap(sums[part], statistic, drawn=drawn[part], signed=signed), n=n, spec=spec)
 
     scores = {
-        "accuracy": number("credit", share_of),
+        "accuracy": number("credit", stats.share_of),
         "macro_f1": number("confusion", lambda s: metrics.macro(s, labels)[2]),
         "precision": number("confusion", lambda s: metrics.macro(s, labels)[0]),
         "recall": number("confusion", lambda s: metrics.macro(s, labels)[1]),
         "balanced_accuracy": number("confusion", lambda s: metrics.balanced_accuracy(s, labels)),
         "kappa": number("confusion", metrics.cohen_kappa, spec=".3f", signed=True),
         "mcc": number("confusion", metrics.matthews_correlation, spec=".3f", signed=True),
-        "coverage": number("coverage", share_of),
+        "coverage": number("coverage", stats.share_of),
     }
     if both:
-        scores |= {name: number(name, share_of) for name in ("agreement", "consistency", "first_rate")}
+        scores |= {name: number(name, stats.share_of) for name in ("agreement", "consistency", "first_rate")}
         scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f", signed=True)
         read = int(sums["consistency"][:, 1].sum())
         scores |= {name: replace(scores[name], n=read) for name in ("consistency", "consistency_kappa")}
     if "losses" in sums:
-        scores["nll"] = number("losses", lambda s: ratio(s[..., 0], s[..., 2]), spec=".3f")
-        scores["brier"] = number("losses", lambda s: ratio(s[..., 1], s[..., 2]), spec=".3f")
-        scores["ece"] = number("bins", expected_calibration_error, spec=".3f")
+        scores["nll"] = number("losses", lambda s: stats.ratio(s[..., 0], s[..., 2]), spec=".3f")
+        scores["brier"] = number("losses", lambda s: stats.ratio(s[..., 1], s[..., 2]), spec=".3f")
+        scores["ece"] = number("bins", stats.expected_calibration_error, spec=".3f")
     return scores
 
 
@@ -109,12 +98,12 @@ def _sums_of(table: pd.DataFrame, protocol: Protocol, both: bool) -> dict[str, F
             probabilities = np.column_stack([decided_probabilities(probabilities), np.zeros(len(table))])
         nll, brier = metrics.probability_losses(probabilities, reference)
         per_item["losses"] = np.column_stack([nll, brier, ones])
-        per_item["bins"] = reliability_bins(probabilities.max(1), probabilities.argmax(1) == reference)
+        per_item["bins"] = stats.reliability_bins(probabilities.max(1), probabilities.argmax(1) == reference)
     per_item = {name: (values.T * kept).T for name, values in per_item.items()}
     counted = [kept, 1] if protocol.drops else [table["ok"], 2 if both else 1]
     per_item["coverage"] = np.column_stack(np.broadcast_arrays(*counted))
     clusters = table["cluster"].tolist()
-    return {name: cluster_sums(values, clusters) for name, values in per_item.items()}
+    return {name: stats.cluster_sums(values, clusters) for name, values in per_item.items()}
 
 
 def decided_probabilities(probabilities: Array) -> Floats:

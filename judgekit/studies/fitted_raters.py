@@ -11,18 +11,8 @@ import pandas as pd
 
 from judgekit.data.loading import text_key
 from judgekit.data.progress import progress_bar
-from judgekit.inside.probes import (
-    HEADS,
-    METRICS,
-    Head,
-    NestedResult,
-    Space,
-    binary_labels,
-    choose_probe,
-    class_counts,
-    fit_choice,
-    nested_probe,
-)
+from judgekit.inside import probes as probing
+from judgekit.inside.probes import Head, NestedResult, Space
 from judgekit.inside.rating import Rater
 from judgekit.inside.representations import inputs_of, rated_text
 from judgekit.inside.saved_probes import saved_probe
@@ -99,9 +89,9 @@ def cells_of(
             if None in scores:
                 raise ValueError(f"{items[scores.index(None)].where}: no score")
             groups = np.array([item.cluster for item in items])
-            for head in (HEADS[head] for head in heads):
+            for head in (probing.HEADS[head] for head in heads):
                 good = head.name == "binary" and not set(scores) <= {0, 1}
-                labels = binary_labels(scores) if good else np.rint(scores).astype(int)
+                labels = probing.binary_labels(scores) if good else np.rint(scores).astype(int)
                 counts = Counter(labels.tolist())
                 rarest = min(counts.get(label, 0) for label in head.classes)
                 if rarest < _LEAST[head.name]:
@@ -119,8 +109,8 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
     by_name, rows = {cell.name: cell for cell in cells}, []
     for (*name, method), result in results.items():
         cell = by_name[name[0], name[1], name[2]]
-        sums = cluster_sums(class_counts(cell.labels, result.predicted, cell.head.classes), cell.groups)
-        found = {metric: cluster_bootstrap(sums, function, n_boot, seed) for metric, function in METRICS.items()}
+        sums = cluster_sums(probing.class_counts(cell.labels, result.predicted, cell.head.classes), cell.groups)
+        found = {metric: cluster_bootstrap(sums, rate, n_boot, seed) for metric, rate in probing.METRICS.items()}
         ranks = partial(spearman, cell.labels, result.scores)
         found["spearman"] = weighted_bootstrap(ranks, cell.groups, n_boot, seed, signed=True)
         for metric, ends in found.items():
@@ -145,8 +135,8 @@ def fit_rater(
     for cell in cells:
         estimate = {row.metric: row.number.row() for row in own[own["aspect"] == cell.aspect].itertuples()}
         features = {pooling: cell.features[pooling] for pooling in poolings}
-        choice = choose_probe(features, cell.labels, cell.groups, cell.head, space, seed)
-        fitted = fit_choice(choice, features, cell.labels, space, seed)
+        choice = probing.choose_probe(features, cell.labels, cell.groups, cell.head, space, seed)
+        fitted = probing.fit_choice(choice, features, cell.labels, space, seed)
         about = {"estimate": estimate, "setting": choice.setting, "n": len(cell.labels)}
         about["questions"] = len(set(cell.groups))
         inputs = inputs_of(reader, choice.features, choice.layers)
@@ -177,7 +167,7 @@ def fit_probes(
         features = {pooling: cell.features[pooling] for pooling in _POOLINGS}
         for method, families in (("linear", SAVED[head]), ("majority", ("majority",))):
             space = Space(families=families)
-            results[*cell.name, method] = nested_probe(features, cell.labels, cell.groups, cell.head, space)
+            results[*cell.name, method] = probing.nested_probe(features, cell.labels, cell.groups, cell.head, space)
     table = metric_table(cells, results)
     return fit_rater(cells, table, reader, _POOLINGS), table
 

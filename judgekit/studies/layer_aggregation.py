@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from judgekit import stats
 from judgekit.inside.layer_logits import checked_scores
-from judgekit.stats import (
-    Array,
-    Floats,
-    Number,
-    expected_calibration_error,
-    interval,
-    kendall,
-    pearson,
-    ratio,
-    reliability_bins,
-    spearman,
-)
+from judgekit.stats import Array, Floats, Number
 
 _N_BINS = 10  # of equal width, from the lowest score to the highest
 
@@ -41,9 +31,10 @@ def calibration_error(predicted: Array, labels: Array, scores: Sequence[int], we
             ends = f"{values.min():g} to {values.max():g}"
             raise ValueError(f"{name} from {ends} on a scale from {scale[0]} to {scale[-1]}")
         shares.append(np.clip((values - scale[0]) / (scale[-1] - scale[0]), 0, 1))
-    bins = reliability_bins(shares[0], shares[1], _N_BINS)
+    bins = stats.reliability_bins(shares[0], shares[1], _N_BINS)
     weight = np.ones(len(bins)) if weight is None else np.asarray(weight, float)
-    return expected_calibration_error((weight @ bins.reshape(len(bins), -1)).reshape(*weight.shape[:-1], 3, _N_BINS))
+    sums = (weight @ bins.reshape(len(bins), -1)).reshape(*weight.shape[:-1], 3, _N_BINS)
+    return stats.expected_calibration_error(sums)
 
 
 def evaluated(
@@ -69,11 +60,11 @@ def evaluated(
     if not (np.isfinite(labels).all() and np.isfinite(sides).all()):
         raise ValueError("a score or label is missing: leave the item out first")
     measures: dict[str, Callable[[Floats, Floats], Any]] = {
-        "pearson": lambda side, weight: pearson(side, labels, weight),
-        "spearman": lambda side, weight: spearman(side, labels, weight),
-        "kendall": lambda side, weight: kendall(side, labels, weight),
+        "pearson": lambda side, weight: stats.pearson(side, labels, weight),
+        "spearman": lambda side, weight: stats.spearman(side, labels, weight),
+        "kendall": lambda side, weight: stats.kendall(side, labels, weight),
         "calibration_error": lambda side, weight: calibration_error(side, labels, scores, weight=weight),
-        "absolute_error": lambda side, weight: ratio(weight @ np.abs(side - labels), weight.sum(-1)),
+        "absolute_error": lambda side, weight: stats.ratio(weight @ np.abs(side - labels), weight.sum(-1)),
     }
 
     def less_other(measure: Callable[[Floats, Floats], Any], weight: Floats) -> Any:
@@ -81,4 +72,4 @@ def evaluated(
         return first - sum(rest)
 
     options: Any = {"n_boot": n_boot, "seed": seed, "spec": ".2f", "signed": len(sides) > 1}
-    return {name: interval(partial(less_other, one), clusters, **options) for name, one in measures.items()}
+    return {name: stats.interval(partial(less_other, one), clusters, **options) for name, one in measures.items()}
