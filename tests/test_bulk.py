@@ -76,7 +76,7 @@ def test_a_file_that_changes_is_told(tmp_path, monkeypatch, capsys):
         write(tmp_path, "\n".join(lines_of(count)))
         with pytest.raises(PairFileError, match="has changed since it was checked"):
             list(found.chunks())
-    monkeypatch.setattr("judgekit.cli.running.check_source", lambda *_: found)
+    monkeypatch.setattr("judgekit.cli.files.check_source", lambda *_: found)
     assert judged(path, tmp_path / "o.jsonl") == 2
     assert "has changed" in capsys.readouterr().err and not (tmp_path / "o.jsonl").exists()
 
@@ -145,7 +145,6 @@ def counted_judge(asked):
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.cli.running.ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
 
     def peak(count):

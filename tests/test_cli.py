@@ -121,7 +121,7 @@ def test_unexpected_errors_are_one_line(tmp_path, monkeypatch, capsys):
     def broken(*_):
         raise ZeroDivisionError("first\nsecond")
 
-    monkeypatch.setattr("judgekit.cli.running.check_source", broken)
+    monkeypatch.setattr("judgekit.cli.files.check_source", broken)
     arguments = ["judge", str(write(tmp_path, GOOD)), "--out", str(tmp_path / "o")]
     monkeypatch.delenv("JUDGEKIT_DEBUG", raising=False)
     assert main(arguments) == 1

@@ -27,8 +27,7 @@ _ROLES = {"Human": "user", "Assistant": "assistant"}
 
 def formats() -> dict[str, _Format]:
     """The formats that are known by name: where the fields of a pair stand, and what a label means."""
-    found: dict[str, _Format] = yaml.safe_load(Path(__file__).with_name("formats.yaml").read_text(encoding="utf-8"))
-    return found
+    return yaml.safe_load(Path(__file__).with_name("formats.yaml").read_text(encoding="utf-8"))
 
 
 def convert(

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from judgekit.cli.keeping import Quiet
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
 
-if TYPE_CHECKING:
-    import pandas as pd
+_Kind = Literal["judges", "prompts", "sets", "probes", "models", "formats"]
 
 
 def fetch(
@@ -92,11 +91,7 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     return code
 
 
-def names_of(
-    kind: Annotated[
-        Literal["judges", "prompts", "sets", "probes", "models", "formats"], typer.Argument(help="Of what.")
-    ],
-) -> int:
+def names_of(kind: Annotated[_Kind, typer.Argument(help="Of what.")]) -> int:
     """List the names that judgekit knows, one a line.
 
     judges ship with it (beside them: hf/MODEL, reward/MODEL, layers/MODEL, vllm/MODEL, openai/MODEL, own/NAME); prompts
@@ -122,6 +117,6 @@ def names_of(
     return DONE
 
 
-def _print(table: "pd.DataFrame") -> int:
+def _print(table: Any) -> int:
     print(table.to_string(index=False, float_format="%.1f"), flush=True)
     return DONE

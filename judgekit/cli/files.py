@@ -51,10 +51,6 @@ class PairSource:
         if count != self.n_rows:
             raise Place(self.path).error(f"has changed since it was checked (it had {self.n_rows} rows)")
 
-    def tell_odd(self) -> None:
-        """A note on each kind of odd row."""
-        _tell_odd(self.odd, self.n_rows)
-
     def chunks(self, size: int = ROWS) -> Iterator[list[PairRow]]:
         """The rows in lists of ``size``, less where texts are long; the same file always gives the same lists."""
         chunk, held = list[PairRow](), 0
@@ -117,10 +113,11 @@ def tell_odd_rows(rows: Iterable[PairRow | ResponseRow | PreferencePair], quiet:
     """A note on each kind of odd row among those that are held."""
     items = [] if quiet else [row.pair if isinstance(row, PairRow) else row for row in rows]
     texts = [(i.question, i.response) if isinstance(i, ResponseRow) else (i.asked, *i.responses) for i in items]
-    _tell_odd(Counter(what for each in texts for what in _oddities(*each)), len(texts))
+    tell_odd(Counter(what for each in texts for what in _oddities(*each)), len(texts))
 
 
-def _tell_odd(odd: Counter[str], n_rows: int) -> None:
+def tell_odd(odd: Counter[str], n_rows: int) -> None:
+    """A note on each kind of odd row."""
     for what, count in odd.items():
         tell(f"note: rows with {what}: {count} of {n_rows}")
 

@@ -1,7 +1,6 @@
 """``judgekit label``: people's votes on the pairs of a file, in a browser on this machine."""
 
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -85,9 +84,7 @@ def label(
     return SOME_FAILED if n_failed else DONE
 
 
-def _doubtful_first(
-    rows: list[PairRow], name: str, settings: list[str] | None, keeping: Keeping, seed: int
-) -> tuple[int, Callable]:
+def _doubtful_first(rows: list[PairRow], name: str, settings: Settings, keeping: Keeping, seed: int) -> tuple[int, Any]:
     """How many pairs the judge states no probabilities of (they come last), and what to label next, best first, given
     the votes so far; equals stand in an order of chance."""
     from judgekit.people.active import label_next
@@ -103,10 +100,7 @@ def _doubtful_first(
         raise Stop(BAD_INPUT, f"{name} states no probabilities ({why}): name another judge, or leave --judge out")
     if n_failed := len(rows) - len(stating):
         tell(f"{n_failed} of {len(rows)} pairs have no probabilities of {name}: they come last")
-    probabilities = stated_probabilities(
-        [verdict for verdict in verdicts if verdict.item_id in stating],
-        [pair for pair in pairs if pair.item_id in stating],
-    )
+    probabilities = stated_probabilities(verdicts, [pair for pair in pairs if pair.item_id in stating])
 
     def order(votes: Any) -> Any:
         known = votes.at([item in stating for item in votes.items])

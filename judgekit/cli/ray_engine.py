@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from judgekit.cli.files import ROWS
 from judgekit.cli.messages import UNEXPECTED, Stop, reason
 from judgekit.judges import ASKED, Judge, Request, load_judge
 from judgekit.models import few_kernels
@@ -40,6 +41,7 @@ class RayJudge:
     """
 
     batch_size = PIECE
+    chunk_rows = 32 * ROWS  # of a file, handed out at a time
 
     def __init__(self, judge: Judge, arguments: dict[str, Any], workers: int | None) -> None:
         self.name, self.fingerprint, self.decoding = judge.name, judge.fingerprint, judge.decoding

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.files import DELAY, ROWS, VERDICT_FIELDS, PairSource, check_out, check_source, form_of, written
+from judgekit.cli import files
+from judgekit.cli.files import PairSource
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store, store_file
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
 from judgekit.cli.scoring import Tally, sentences
@@ -20,8 +21,7 @@ from judgekit.judges import Judge, load_judge
 from judgekit.models import few_kernels
 from judgekit.records import LABELS, ORDERS, Verdict, label_of_gap
 
-REMEMBERED = 4 * ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more
-_RAY_ROWS = 32 * ROWS  # of a chunk that is handed out to workers
+REMEMBERED = 4 * files.ROWS  # texts that a judge with a memory of its own keeps: those of a chunk and somewhat more
 _PROBABILITIES = ("p_a", "p_b", "p_tie")
 
 
@@ -65,9 +65,9 @@ def judge(
     a language model is asked with the pairwise prompt of the assignment. #FILE.txt is a prompt of your
     own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
-    check_out(out, pairs, tables=True)
+    files.check_out(out, pairs, tables=True)
     if summary:
-        check_out(summary, pairs, option="--summary")
+        files.check_out(summary, pairs, option="--summary")
         taken = [out, *([store_file(store)] if resume else [])]
         if not summary.endswith(".json") or os.path.realpath(summary) in map(os.path.realpath, taken):
             raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own that ends in .json")
@@ -75,7 +75,7 @@ def judge(
         import ray.util  # noqa: F401 - where it is missing, that is told before any work
     elif workers is not None:
         raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")
-    source = check_source(pairs, not quiet)
+    source = files.check_source(pairs, not quiet)
     label = None
     if judge == "baseline/majority_class":
         if not source.labels:
@@ -90,7 +90,7 @@ def judge(
     if orders == ("ab",) and source.first.form == "chosen/rejected" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     if not quiet:
-        source.tell_odd()
+        files.tell_odd(source.odd, source.n_rows)
     keeping = Keeping(out, store, fresh, resume, quiet)
     if dry_run:
         return _foretell(source, asked, orders, keeping)
@@ -98,7 +98,7 @@ def judge(
         from judgekit.cli.ray_engine import RayJudge
 
         asked = RayJudge(asked, {"name": judge, "label": label, "settings": given_settings(settings)}, workers)
-    return _judge_file(source, asked, orders, keeping, _RAY_ROWS if engine == "ray" else ROWS, per_order, summary)
+    return _judge_file(source, asked, orders, keeping, per_order, summary)
 
 
 def given_settings(texts: list[str] | None, option: str = "--set") -> dict[str, str]:
@@ -121,7 +121,7 @@ def loading(name: str) -> Iterator[None]:
         raise Stop(BAD_INPUT, str(bad) if is_ours(bad) else f"{name} cannot be loaded: {reason(bad)}") from None
 
 
-def loaded(load: Callable[..., Any], name: str, settings: list[str] | None, quiet: bool, weights: bool = True) -> Any:
+def loaded(load: Callable[..., Any], name: str, settings: Settings, quiet: bool, weights: bool = True) -> Any:
     """What ``load`` makes of a name and ``NAME=VALUE`` settings, its weights read; says what memory it takes."""
     given = given_settings(settings)
     with loading(name):
@@ -134,9 +134,7 @@ def loaded(load: Callable[..., Any], name: str, settings: list[str] | None, quie
     return asked
 
 
-def loaded_judge(
-    name: str, settings: list[str] | None, quiet: bool, label: str | None = None, weights: bool = True
-) -> Judge:
+def loaded_judge(name: str, settings: Settings, quiet: bool, label: str | None = None, weights: bool = True) -> Judge:
     """The judge of a name; ``label`` is for the one that always gives the same."""
     if name.startswith("replay/"):
         said = "repeats the verdicts published on its own benchmark; it cannot judge other pairs"
@@ -174,26 +172,20 @@ def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: 
 
 
 def _judge_file(
-    source: PairSource,
-    judge: Any,
-    orders: tuple[str, ...],
-    keeping: Keeping,
-    size: int,
-    per_order: bool,
-    summary: str | None,
+    source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping, per_order: bool, summary: str | None
 ) -> int:
-    """Judge a checked file in chunks of ``size`` rows and write its verdicts; returns the exit code."""
+    """Judge a checked file in chunks of rows and write its verdicts; returns the exit code."""
     from judgekit.scoring import run_judge
 
     out, total, tally = keeping.out, source.n_rows * len(orders), Tally(orders)
-    ids_as_text = form_of(out) == "parquet" and not source.whole_ids
+    ids_as_text = files.form_of(out) == "parquet" and not source.whole_ids
     if hasattr(judge, "cache_size"):  # of a stream, what was seen chunks ago seldom comes again
         judge.cache_size = min(judge.cache_size, REMEMBERED)
     shown = not keeping.quiet and total > judge.batch_size
-    bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=DELAY)
-    fields = ("id", *(("order",) if per_order else ()), *VERDICT_FIELDS[1:])
-    with keeping.opened(judge) as store, bar, written(out, keeping.sentence(), source.whole_ids, fields) as write:
-        for rows in source.chunks(size):
+    bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=files.DELAY)
+    fields = ("id", *(("order",) if per_order else ()), *files.VERDICT_FIELDS[1:])
+    with keeping.opened(judge) as store, bar, files.written(out, keeping.sentence(), source.whole_ids, fields) as write:
+        for rows in source.chunks(getattr(judge, "chunk_rows", files.ROWS)):
             verdicts = iter(run_judge(judge, [row.pair for row in rows], store, orders, bar=bar))
             results: list[dict[str, Any]] = []
             for row in rows:
@@ -205,7 +197,7 @@ def _judge_file(
             write(results)
     counted = tally.summary(judge.name)
     if summary:
-        with written(summary, f"; the verdicts are in {out}") as write:
+        with files.written(summary, f"; the verdicts are in {out}") as write:
             write([counted])
     for line in sentences(counted, keeping.quiet):
         tell(line)

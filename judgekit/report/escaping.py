@@ -49,10 +49,10 @@ def escape(text: object) -> str:
     >>> print(escape("50% of $5_000"), escape("a\x00b"))
     50\% of \$5\_000 a\codepoint{0000}b
     """
-    return _by_direction(unicodedata.normalize("NFC", str(text)), _escape)
+    return by_direction(unicodedata.normalize("NFC", str(text)), _escape)
 
 
-def _by_direction(text: str, inner: Callable[[str], str]) -> str:
+def by_direction(text: str, inner: Callable[[str], str]) -> str:
     """``inner`` of each part of ``text``, with runs of right-to-left letters marked as such."""
     parts = RTL_RUN.split(text)
     return "".join(rf"\rtltext{{{inner(part)}}}" if i % 2 else inner(part) for i, part in enumerate(parts))
@@ -103,6 +103,11 @@ def break_word(word: str) -> str:
     return r"\wordbreak{}".join(_escape(piece) for piece in [*pieces, word[start:]])
 
 
+def break_words(text: str) -> str:
+    """LaTeX for words, with points to break a line in long ones."""
+    return " ".join(map(break_word, text.split(" ")))
+
+
 def typeset(text: str, limit: int = 600) -> str:
     r"""Text of a data set as ``\excerpt{...}`` for running text or a paragraph column, whatever the text is.
 
@@ -119,13 +124,9 @@ def typeset(text: str, limit: int = 600) -> str:
         end -= 1
     kept = whole[: end or limit].rstrip()
     lines = [" ".join(line.split()) for line in re.split(r"\r\n|[\n\r\v\f\x85\u2028\u2029]", kept)]
-    shown = r" \newlinemark{} ".join(_by_direction(line, _break_words) for line in lines if line)
+    shown = r" \newlinemark{} ".join(by_direction(line, break_words) for line in lines if line)
     cut = rf" \cutmark{{{len(whole) - len(kept):,}}}" if len(kept) < len(whole) else ""
     return rf"\excerpt{{{shown}{cut}}}"
-
-
-def _break_words(text: str) -> str:
-    return " ".join(map(break_word, text.split(" ")))
 
 
 def template(name: str, **filters: Callable[..., str]) -> jinja2.Template:

@@ -18,7 +18,7 @@ from judgekit.judges.base import Judge, request_of
 from judgekit.judges.names import display_name
 from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
 from judgekit.records import ORDERS, PreferencePair, Verdict
-from judgekit.report.escaping import LONGEST_WORD, break_word, escape, rendered, template, typeset
+from judgekit.report.escaping import break_words, by_direction, escape, rendered, template, typeset
 from judgekit.scoring.comparison import Contest
 from judgekit.scoring.protocols import joined_verdict
 from judgekit.stats import Floats, outcome_probabilities
@@ -77,10 +77,7 @@ def _cell(value: Any) -> str:
 def _prose(text: str) -> str:
     """Text of our own for LaTeX, with marks after which a long name may break."""
     pieces = re.split(r"(?<=[_:-])(?=\w)", re.sub(r"(?<=[\s(])-(?=\d)", "−", text))
-    return r"\wordbreak{}".join(
-        " ".join(break_word(word) if len(word) > LONGEST_WORD else escape(word) for word in piece.split(" "))
-        for piece in pieces
-    )
+    return r"\wordbreak{}".join(by_direction(piece, break_words) for piece in pieces)
 
 
 def _rows(case: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:

@@ -26,9 +26,7 @@ def resources_of(
     In a fresh process, so that one judge's memory is not another's. RuntimeError, with its last words, where it fails.
     """
     task = json.dumps([name, run, benchmark, n_items])
-    done = subprocess.run(
-        [sys.executable, "-m", "judgekit.studies.score_benchmarks", task], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", __name__, task], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"measuring {name} failed: {done.stderr.strip().splitlines()[-1]}")
     measured = json.loads(done.stdout.strip().splitlines()[-1])

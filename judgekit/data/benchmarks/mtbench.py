@@ -71,11 +71,7 @@ def votes_from_files(rows: Rows, questions: Mapping[int, Row], answer_rows: Rows
 
 def votes_from_hub_rows(rows: Rows) -> list[Vote]:
     """Votes of the hub set's rows, which carry both conversations as lists of ``{"role", "content"}``."""
-    votes = []
-    for row in rows:
-        questions, answers_a = _conversation(row, "conversation_a")
-        votes.append(Vote(row, questions, answers_a, _conversation(row, "conversation_b")[1]))
-    return votes
+    return [Vote(row, *_conversation(row, "conversation_a"), _conversation(row, "conversation_b")[1]) for row in rows]
 
 
 def _conversation(row: Row, field: str) -> tuple[Texts, ...]:

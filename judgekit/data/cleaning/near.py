@@ -68,10 +68,8 @@ class NearTexts:
         """The number of the first text that this normalised one nearly equals; a new one where there is none."""
         if text not in self.numbers:
             signature, new = minhash(text), len(self.texts)
-            near = (
-                n for n in sorted(self.near.query(signature)) if similarity(text, self.texts[n]) >= self.min_jaccard
-            )
-            self.numbers[text] = next(near, new)
+            near = sorted(self.near.query(signature))
+            self.numbers[text] = next((n for n in near if similarity(text, self.texts[n]) >= self.min_jaccard), new)
             if self.numbers[text] == new:
                 self.near.insert(new, signature, check_duplication=False)
                 self.texts.append(text)

@@ -10,20 +10,10 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import combinations, product
 
+from judgekit.data import loading
 from judgekit.data.corpora import alpaca, answers
 from judgekit.data.corpora.answers import preferred_responses
-from judgekit.data.loading import (
-    DataSet,
-    Loaded,
-    Messages,
-    chat_of,
-    columns,
-    dialogue_fields,
-    each,
-    merge_speakers,
-    of_files,
-    turned_pair,
-)
+from judgekit.data.loading import DataSet, Loaded, each, of_files, turned_pair
 from judgekit.data.sources.rows import Row
 from judgekit.records import PreferencePair, majority_label
 
@@ -53,8 +43,8 @@ def _hh_harmless(row: Row) -> Pairs:
         yield "skipped_different_dialogues"
         return
     _, *said = SPEAKER.split(dialogue)
-    messages = merge_speakers(list(zip(said[::2], (text.strip() for text in said[1::2]), strict=True)))
-    texts = {"response_a": chosen.strip(), "response_b": rejected.strip(), **dialogue_fields(messages)}
+    messages = loading.merge_speakers(list(zip(said[::2], (text.strip() for text in said[1::2]), strict=True)))
+    texts = {"response_a": chosen.strip(), "response_b": rejected.strip(), **loading.dialogue_fields(messages)}
     yield turned_pair(row, "hh_harmless", **texts, label="A", label_kind="human")
 
 
@@ -64,16 +54,16 @@ def _chosen_rejected(row: Row, name: str) -> Pairs:
         row.inner(field).text("value") if isinstance(row.get(field), dict) else row.text(field)
         for field in ("chosen", "rejected")
     )
-    fields = dialogue_fields(chat_of(row, "conversations", "from", "value"))
+    fields = loading.dialogue_fields(loading.chat_of(row, "conversations", "from", "value"))
     yield turned_pair(row, name, **fields, response_a=better, response_b=worse, label="A", label_kind="model")
 
 
 def _oasst_zh(row: Row) -> Pairs:
     """Chinese OASST rankings, as LLaMA-Factory ships them: responses best first; two identical ones make no pair."""
-    messages: Messages = []
+    messages: loading.Messages = []
     for exchange in row.checked_list("history", list, "exchanges"):
         messages += zip(("human", "gpt"), exchange, strict=True)
-    fields = dialogue_fields([*messages, ("human", row.joined("instruction", "input"))])
+    fields = loading.dialogue_fields([*messages, ("human", row.joined("instruction", "input"))])
     for (rank, better), (other_rank, worse) in combinations(enumerate(row.texts("output")), 2):
         if better == worse:
             yield "skipped_identical"
@@ -142,7 +132,7 @@ CORPORA = {
     "alpaca_cross": of_files(alpaca.alpaca_cross, _ALPACA),
     # 500 pairs with a person's vote, none of them a tie.
     "chatbot_arena": of_files(
-        columns(
+        loading.columns(
             turned_pair,
             "chatbot_arena",
             ("instruction", lambda row: row.texts("outputs", n=2)[0], lambda row: row.texts("outputs", n=2)[1]),
