@@ -17,6 +17,7 @@ from judgekit.bias.edits import CONTROLS, EDITS, REPLACING, Part, tampered
 from judgekit.judges.base import Judge
 from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict, unique_items
 from judgekit.scoring import run_judge
+from judgekit.scoring.protocols import Pairs
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Floats, Number, interval, ratio, share_of
 
@@ -36,7 +37,7 @@ def worse_side(pair: PreferencePair) -> str:
     return {"A": "response_b", "B": "response_a"}[str(pair.label)]
 
 
-def attackable(pairs: Sequence[PreferencePair], limit: int | None = None) -> list[PreferencePair]:
+def attackable(pairs: Pairs, limit: int | None = None) -> list[PreferencePair]:
     """The pairs with a decided label, two different responses and a worse one to edit, in the order given; at most
     ``limit``, drawn by a hash of their ids, a second one of a prompt after one of all."""
     usable = [pair for pair in pairs if pair.label in ("A", "B") and pair.response_a.strip() != pair.response_b.strip()]
@@ -213,10 +214,7 @@ def _next_edit(gains: Mapping[str, list[float]], tried: Sequence[str], rng: np.r
 
 
 def search(
-    ask: Callable[[list[PreferencePair]], Sequence[ByOrder]],
-    pairs: Sequence[PreferencePair],
-    clean: Sequence[ByOrder],
-    suite: Suite,
+    ask: Callable[[list[PreferencePair]], Sequence[ByOrder]], pairs: Pairs, clean: Sequence[ByOrder], suite: Suite
 ) -> list[Target]:
     """Pairs attacked by searching, in their order; those that the worse response had not lost stay as they are.
 
@@ -259,7 +257,7 @@ class AttackReport:
 
 def attack(
     judge: Judge,
-    pairs: Sequence[PreferencePair],
+    pairs: Pairs,
     suite: Suite | None = None,
     store: VerdictStore | None = None,
     n_boot: int = 10_000,
@@ -279,7 +277,7 @@ def attack(
     if not chosen:
         raise ValueError("no pair can be attacked: each needs a label A or B, and responses that differ")
 
-    def ask(changed: Sequence[PreferencePair]) -> list[ByOrder]:
+    def ask(changed: Pairs) -> list[ByOrder]:
         given = run_judge(judge, changed, opened, ORDERS, progress)
         for one in given:
             if one.status == "error":

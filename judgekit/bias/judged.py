@@ -32,9 +32,8 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
         index=KEYS, columns="order", values="p"
     )
     p = expected.reindex(pd.MultiIndex.from_frame(rows[KEYS]), columns=list(ORDERS)).to_numpy(float)
-    opinions = [
-        list(votes.values()) or [label] * (label is not None) for votes, label in rows[["votes", "label"]].to_numpy()
-    ]
+    labelled = rows[["votes", "label"]].to_numpy()
+    opinions = [list(votes.values()) or [label] * (label is not None) for votes, label in labelled]
     people = [float(np.mean([CREDIT[one] for one in given])) if given else np.nan for given in opinions]
     rows = rows.assign(p_ab=p[:, 0], p_ba=p[:, 1], people=people, n_votes=[len(given) for given in opinions])
     rows = rows.drop(columns=["label", "votes"])

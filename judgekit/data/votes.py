@@ -89,9 +89,8 @@ class Votes:
 
         rows, columns = np.nonzero(self.given)
         items, annotators, classes = (np.array(names, object) for names in (self.items, self.annotators, self.classes))
-        return pd.DataFrame(
-            {"task": items[rows], "worker": annotators[columns], "label": classes[self.codes[rows, columns]]}
-        )
+        labels = classes[self.codes[rows, columns]]
+        return pd.DataFrame({"task": items[rows], "worker": annotators[columns], "label": labels})
 
     def wide(self) -> Any:
         """Items by annotators with codes, NaN where there is no vote (cleanlab's form), a pandas.DataFrame."""

@@ -10,7 +10,8 @@ from scipy.special import betaincinv, betaln
 from statsmodels.stats.proportion import proportion_confint
 
 from judgekit.data.votes import NO_VOTE, Votes, matchup_of
-from judgekit.records import SWAPPED, PreferencePair, Verdict
+from judgekit.records import SWAPPED, Verdict
+from judgekit.scoring.protocols import Pairs, Verdicts
 from judgekit.stats import LEVEL, Array, Floats, cluster_sums
 
 MEANS = np.linspace(0.02, 0.98, 33)  # of the population of annotators: grid of the empirical Bayes prior
@@ -28,9 +29,7 @@ def verdicts_by_judge(table: pd.DataFrame, partial: Collection[str] = ()) -> dic
     return found
 
 
-def verdicts_on(
-    votes: Votes, verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
-) -> Array:
+def verdicts_on(votes: Votes, verdicts: Verdicts, pairs: Pairs, matchups: bool = False) -> Array:
     """A judge's verdicts as class codes, shape (n_items,): a tie where it contradicts itself, -1 where it has none, or
     one that is no class of the votes. ``matchups``: items are those of `data.votes.matchup_votes`."""
     final = _joined([(one.item_id, one.verdict) for one in verdicts if one.verdict is not None], pairs, matchups)
@@ -38,9 +37,7 @@ def verdicts_on(
     return np.array([codes.get(final.get(item, ""), NO_VOTE) for item in votes.items], int)
 
 
-def labels_by_item(
-    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
-) -> dict[str, str]:
+def labels_by_item(verdicts: Verdicts, pairs: Pairs, matchups: bool = False) -> dict[str, str]:
     """One label of a judge per item that it judged, as a person who stood in would have to give: a tie where the judge
     contradicts itself or its reply holds no verdict. ValueError where a verdict is an error."""
     if failed := next((one for one in verdicts if one.status == "error"), None):
@@ -48,7 +45,7 @@ def labels_by_item(
     return _joined([(one.item_id, one.verdict or "tie") for one in verdicts], pairs, matchups)
 
 
-def _joined(labels: list[tuple[str, str]], pairs: Sequence[PreferencePair], matchups: bool) -> dict[str, str]:
+def _joined(labels: list[tuple[str, str]], pairs: Pairs, matchups: bool) -> dict[str, str]:
     """The label of each item, from those of pairs by id: a tie where the two orders, or showings of a match, differ."""
     items = {pair.item_id: matchup_of(pair) if matchups else (pair.item_id, False) for pair in pairs}
     found: dict[str, set[str]] = {}
@@ -126,10 +123,8 @@ def _shared_variance(credits: Floats, met: Any, rate: Floats, clusters: Sequence
         return np.zeros(len(n))
     spread = np.sqrt(np.maximum(rate * (1 - rate), 1e-6))
     votes = cluster_sums(met, clusters)
-    weights = votes * spread
-    between = ((residual.sum(1) ** 2).sum() - (residual**2).sum()) / max(
-        (weights.sum(1) ** 2).sum() - (weights**2).sum(), 1e-12
-    )
+    products, sizes = ((part.sum(1) ** 2).sum() - (part**2).sum() for part in (residual, votes * spread))
+    between = products / max(sizes, 1e-12)
     together = votes.T @ votes / np.outer(n, n) * np.outer(spread, spread)
     return max(0.0, between) * (together.sum(0) - np.diag(together)) / (len(n) - 1)
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
-from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.items import TURNED, stated_probabilities
+from judgekit.scoring.protocols import Pairs, Verdicts
 from judgekit.stats import LEVEL, Array, Floats, interval_of, kendall, outcome_probabilities, resampled_sums, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
@@ -46,7 +46,7 @@ class Comparisons:
         return counts
 
 
-def comparisons_of(pairs: Sequence[PreferencePair], items: Iterable[str], matchups: bool = False) -> Comparisons:
+def comparisons_of(pairs: Pairs, items: Iterable[str], matchups: bool = False) -> Comparisons:
     """The matches that some items are: ids of pairs, or with ``matchups`` those of `data.votes.matchup_votes`;
     ValueError where a pair does not name two different models, or an item belongs to none of the pairs."""
     sides = {}
@@ -71,9 +71,7 @@ def vote_shares(votes: Votes) -> ClassProbabilities:
     return ClassProbabilities(votes.items, counts / counts.sum(1, keepdims=True), votes.classes)
 
 
-def judge_shares(
-    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
-) -> ClassProbabilities:
+def judge_shares(verdicts: Verdicts, pairs: Pairs, matchups: bool = False) -> ClassProbabilities:
     """A judge's probabilities of each item, in the mean of both orders (`stated_probabilities`); a verdict without any
     counts for what it says, one that cannot be read as a tie."""
     stated = []

@@ -15,7 +15,7 @@ from judgekit.judges import Judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.items import credits_of, item_table
-from judgekit.scoring.protocols import Protocol, majority_class, protocol_of
+from judgekit.scoring.protocols import Pairs, Rule, Verdicts, majority_class, protocol_of
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT, score
 from judgekit.scoring.store import VerdictStore
@@ -39,11 +39,11 @@ class Comparison:
 
 
 def compare(
-    verdicts_a: Sequence[Verdict],
-    verdicts_b: Sequence[Verdict],
-    pairs: Sequence[PreferencePair],
+    verdicts_a: Verdicts,
+    verdicts_b: Verdicts,
+    pairs: Pairs,
     benchmark: str,
-    protocol: Protocol | str | None = None,
+    protocol: Rule = None,
     n_boot: int = N_BOOT,
     seed: int = 0,
 ) -> Comparison:
@@ -53,10 +53,10 @@ def compare(
 
 
 def compare_all(
-    judges: Mapping[str, Sequence[Verdict]],
-    pairs: Sequence[PreferencePair],
+    judges: Mapping[str, Verdicts],
+    pairs: Pairs,
     benchmark: str,
-    protocol: Protocol | str | None = None,
+    protocol: Rule = None,
     n_boot: int = N_BOOT,
     seed: int = 0,
 ) -> list[Comparison]:
@@ -177,9 +177,7 @@ def with_constant(contest: Contest) -> Contest:
     return replace(contest, verdicts=contest.verdicts | {slug(name): verdicts})
 
 
-def contest_scores(
-    contest: Contest, protocol: Protocol | str | None = None, n_boot: int = N_BOOT, seed: int = 0
-) -> pd.DataFrame:
+def contest_scores(contest: Contest, protocol: Rule = None, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Every metric of everybody: columns set, judge (slug), metric, number (a `Number`), protocol (its words)."""
     protocol = protocol_of(contest.benchmark, protocol)
     rows = []

@@ -1,6 +1,5 @@
 """Verdicts and reference labels side by side: one row per item or vote, and the probabilities stated of each item."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,13 +7,13 @@ import pandas as pd
 
 from judgekit.data.votes import ClassProbabilities, matchup_of
 from judgekit.records import LABELS, ORDERS, SWAPPED, PreferencePair, Verdict
-from judgekit.scoring.protocols import Protocol, joined_verdict, read_verdict, references_of
+from judgekit.scoring.protocols import Pairs, Protocol, Verdicts, joined_verdict, read_verdict, references_of
 from judgekit.stats import Floats
 
 TURNED = [1, 0, 2]  # A, B, tie with the sides exchanged
 
 
-def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], protocol: Protocol) -> pd.DataFrame:
+def item_table(verdicts: Verdicts, pairs: Pairs, protocol: Protocol) -> pd.DataFrame:
     """One row per item (or vote): reference label, verdicts in both orders, probabilities, cluster.
 
     Columns item_id, cluster, reference, ab, ba, said (labels or None; the one that the rule reads), raw_ab, raw_ba,
@@ -38,7 +37,7 @@ def item_table(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], pro
     return table.astype(kinds) if rows else table
 
 
-def _cells_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Verdict]:
+def _cells_of(verdicts: Verdicts) -> dict[tuple[str, str], Verdict]:
     """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error."""
     cells: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
@@ -100,9 +99,7 @@ def _credit(row: Any, protocol: Protocol) -> float:
     return float(votes.get(row.ab, 0) + votes.get(row.ba, 0) > 0)
 
 
-def stated_probabilities(
-    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool = False
-) -> ClassProbabilities:
+def stated_probabilities(verdicts: Verdicts, pairs: Pairs, matchups: bool = False) -> ClassProbabilities:
     """Mean of the two orders' probabilities of A, B and tie by item: what calibration and consensus read.
 
     One order is enough where there is no other. With ``matchups`` items are what `data.votes.matchup_votes` names, in

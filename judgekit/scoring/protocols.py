@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
@@ -45,6 +45,10 @@ class Protocol:
         """Whether items can leave the score."""
         return self.unparsed == "dropped" or self.ties != "kept"
 
+
+Pairs: TypeAlias = Sequence[PreferencePair]
+Verdicts: TypeAlias = Sequence[Verdict]
+Rule: TypeAlias = Protocol | str | None  # as `protocol_of` reads it
 
 TIE_IS_WRONG: dict[str, Any] = {"labels": ("A", "B"), "unparsed": "wrong"}
 TWO_WAY = TIE_IS_WRONG | {"forced": True}
@@ -115,7 +119,7 @@ def _family_of(benchmark: str) -> str:
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 
-def protocol_of(benchmark: str, protocol: Protocol | str | None = None) -> Protocol:
+def protocol_of(benchmark: str, protocol: Rule = None) -> Protocol:
     """The protocol that is meant: None for the primary one, which a set is quoted under, a `Protocol`, or a name.
 
     Of a declared set (``params/<run>/sets.yaml``) None means the protocol that stands there.
@@ -150,7 +154,7 @@ def protocols_for(benchmark: str) -> dict[str, Protocol]:
     return {"primary": protocol_of(benchmark), **variants}
 
 
-def references_of(pairs: Sequence[PreferencePair], protocol: Protocol) -> dict[str, list[str]]:
+def references_of(pairs: Pairs, protocol: Protocol) -> dict[str, list[str]]:
     """Item id to the labels that it is scored against: one, one per vote where votes are items, none where left out."""
     wanted = [pair for pair in pairs if protocol.turn in (None, len(pair.turns) + 1) and pair.label_kind != "missing"]
     references: dict[str, list[str]] = {pair.item_id: [] for pair in pairs}
@@ -173,7 +177,7 @@ def chosen_votes(pair: PreferencePair, voters: str) -> dict[str, str]:
     return {who: label for who, label in pair.votes.items() if who.startswith("author") == (voters == "authors")}
 
 
-def paper5_labels(pairs: Sequence[PreferencePair], seed: int = 42) -> dict[str, str]:
+def paper5_labels(pairs: Pairs, seed: int = 42) -> dict[str, str]:
     """Item id to PandaLM label as Huang et al. (2024), arXiv:2403.02839, made it, mistake included.
 
     Their code means the majority of three, but never asks whether first and third agree: where the second stands alone,
@@ -190,7 +194,7 @@ def paper5_labels(pairs: Sequence[PreferencePair], seed: int = 42) -> dict[str, 
     return labels
 
 
-def majority_class(pairs: Sequence[PreferencePair], protocol: Protocol) -> str:
+def majority_class(pairs: Pairs, protocol: Protocol) -> str:
     """The most frequent reference label of a set (for the yardstick of that name)."""
     labels = [label for labels in references_of(pairs, protocol).values() for label in labels]
     return max(LABELS, key=labels.count)

@@ -8,7 +8,8 @@ from typing import Any
 
 from judgekit.data.progress import progress_bar, skip
 from judgekit.judges import Judge, Request, request_key, request_of, verdict_of
-from judgekit.records import ORDERS, STATUSES, PreferencePair, Reply, Verdict
+from judgekit.records import ORDERS, STATUSES, Reply, Verdict
+from judgekit.scoring.protocols import Pairs
 from judgekit.scoring.store import VerdictStore
 
 Replies = dict[str, Reply]  # by key
@@ -20,7 +21,7 @@ class JudgeFailure(RuntimeError):
 
 
 def _plan(
-    judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str]
+    judge: Judge, pairs: Pairs, store: VerdictStore, orders: Sequence[str]
 ) -> tuple[list[str], Replies, list[tuple[str, Request]]]:
     """Keys of every pair in every order, stored replies, and all requests, longest first; equal texts are put once."""
     requests = [request_of(pair, order) for pair in pairs for order in orders]
@@ -30,9 +31,7 @@ def _plan(
     return keys, replies, sorted(distinct.items(), key=lambda item: (-item[1].length(), item[0]))
 
 
-def waiting_requests(
-    judge: Judge, pairs: Sequence[PreferencePair], store: VerdictStore, orders: Sequence[str] = ORDERS
-) -> list[Request]:
+def waiting_requests(judge: Judge, pairs: Pairs, store: VerdictStore, orders: Sequence[str] = ORDERS) -> list[Request]:
     """The requests that `run_judge` would put: those without a stored reply, longest first, each once."""
     _, known, plan = _plan(judge, pairs, store, orders)
     return [request for key, request in plan if key not in known]
@@ -40,7 +39,7 @@ def waiting_requests(
 
 def run_judge(
     judge: Judge,
-    pairs: Sequence[PreferencePair],
+    pairs: Pairs,
     store: VerdictStore,
     orders: Sequence[str] = ORDERS,
     progress: bool = True,

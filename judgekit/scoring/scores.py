@@ -1,28 +1,21 @@
 """Every metric of a judge on a set, with its interval."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from judgekit import stats
-from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import metrics
 from judgekit.scoring.items import credits_of, item_table
-from judgekit.scoring.protocols import Protocol, protocol_of
+from judgekit.scoring.protocols import Pairs, Protocol, Rule, Verdicts, protocol_of
 from judgekit.stats import Array, Floats, Number, Statistic
 
 N_BOOT = 10_000
 
 
 def score(
-    verdicts: Sequence[Verdict],
-    pairs: Sequence[PreferencePair],
-    benchmark: str,
-    protocol: Protocol | str | None = None,
-    n_boot: int = N_BOOT,
-    seed: int = 0,
+    verdicts: Verdicts, pairs: Pairs, benchmark: str, protocol: Rule = None, n_boot: int = N_BOOT, seed: int = 0
 ) -> dict[str, Number]:
     """Every metric of a judge on a set under a protocol, with 95 % intervals over resampled prompts.
 

@@ -16,6 +16,7 @@ from judgekit.data.files import write_json
 from judgekit.judges.encoder import DEFENDED, END, FORMAT, PARTS, EncoderJudge, against_tampering, tamper_odds
 from judgekit.judges.surface import scores_of, standardise
 from judgekit.records import PreferencePair
+from judgekit.scoring.protocols import Pairs
 from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
@@ -25,11 +26,10 @@ from judgekit.training.mixture import Material, source_weights
 
 _SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}  # bring features and embeddings to like sizes for one penalty
 _PENALTY = 0.03  # scikit-learn's C
+Parts = Mapping[str, Any]  # parameters of a part of a judge, by name
 
 
-def attacked_pairs(
-    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0
-) -> tuple[list[PreferencePair], list[str]]:
+def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[list[PreferencePair], list[str]]:
     """Decided pairs whose worse response (if not empty) was tampered with, in wordings for training, and each attack.
 
     ``per_pair``: attacks on each, drawn without replacement.
@@ -56,15 +56,13 @@ class DefenceTable:
     ends_b: np.ndarray
     attacks: np.ndarray  # what the worse response of each pair was tampered with; empty for pairs as they are
 
-    def inputs(self, side: str, quality: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def inputs(self, side: str, quality: Parts) -> dict[str, np.ndarray]:
         """What the gate reads of one side's responses."""
         ends, features = getattr(self, f"ends_{side}"), getattr(self.features, side)
         features = standardise(features, quality["mean"], quality["scale"])
         return {"features": features, "head": ends[:, 0], "tail": ends[:, 1]}
 
-    def defended(
-        self, quality: Mapping[str, Any], gates: Mapping[str, Any], tamper: Mapping[str, Any] | None
-    ) -> Floats:
+    def defended(self, quality: Parts, gates: Parts, tamper: Parts | None) -> Floats:
         """Probabilities of A, B and tie, shape (n_pairs, 3), by a preference part and the gates that go with it."""
         score_a, score_b, log_nu = scores_of(quality, self.features.a, self.features.b, self.features.pair)
         outcomes = outcome_probabilities(score_a - score_b, log_nu)
@@ -107,7 +105,7 @@ def defence_data(
     embedder = Embedder(judge.encoder, judge.bf16)
     reader = Reader(judge.surface.parts, embedder, judge.others, material.tied, *limits)
 
-    def table(pairs: Sequence[PreferencePair], attacks: Sequence[str] = ()) -> DefenceTable:
+    def table(pairs: Pairs, attacks: Sequence[str] = ()) -> DefenceTable:
         features = feature_table(pairs, reader.tied)
         ends = embedder.ends([text for pair in pairs for text in pair.responses], END)
         a, b = (np.array([ends[pair.responses[side]] for pair in pairs]) for side in (0, 1))
@@ -146,9 +144,7 @@ class Setting:
     parts: tuple[str, ...] = PARTS  # what the gate reads
 
 
-def fit_setting(
-    setting: Setting, data: DefenceData, left_out: str = ""
-) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+def fit_setting(setting: Setting, data: DefenceData, left_out: str = "") -> tuple[Parts, dict[str, Any] | None]:
     """Preference part and gate (or None) of a setting, fitted without the attack that is left out."""
     quality, rows = data.quality, np.flatnonzero(data.attacked.attacks != left_out)
     if setting.share:  # attacked pairs say nothing of ties
@@ -160,7 +156,7 @@ def fit_setting(
     return quality, fit_tamper(setting, data, quality, rows) if setting.prior else None
 
 
-def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
+def fit_tamper(setting: Setting, data: DefenceData, quality: Parts, rows: np.ndarray) -> dict[str, Any]:
     """The gate against tampering, a penalised logistic regression on responses, as `tamper_odds` takes it.
 
     Both responses of natural pairs count as untouched; the worse response of attacked pairs (some ``rows``) was
@@ -187,7 +183,7 @@ def fit_tamper(setting: Setting, data: DefenceData, quality: Mapping[str, Any], 
     return gate | {"bias": float(model.intercept_[0] + np.log(setting.prior / (1 - setting.prior)))}
 
 
-def save_defended(quality: Mapping[str, Any], tamper: Mapping[str, Any] | None, base: Path, folder: Path) -> None:
+def save_defended(quality: Parts, tamper: Parts | None, base: Path, folder: Path) -> None:
     """Write a defended judge beside the one that it defends, whose weights it shares (``base``: its folder)."""
     if base.parent.resolve() != folder.parent.resolve():
         raise ValueError(f"{folder} must stand beside {base}, whose weights it shares")

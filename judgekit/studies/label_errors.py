@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.votes import NO_VOTE, ClassProbabilities, Votes, aligned
-from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
+from judgekit.records import LABELS, ORDERS
 from judgekit.scoring.comparison import Contest
 from judgekit.scoring.items import stated_probabilities
-from judgekit.scoring.protocols import forced_verdict, joined_verdict
+from judgekit.scoring.protocols import Pairs, Verdicts, forced_verdict, joined_verdict
 from judgekit.stats import Array, Floats, Number, interval, ratio, share_of, weighted_bootstrap
 
 REFERENCE = "reference label"
@@ -24,7 +24,7 @@ TRIVIAL = ("longer", "shorter", "first", "second", "random")  # they say nothing
 
 
 def evidence(
-    contest: Contest, pairs: Sequence[PreferencePair], stating: str, labels: Sequence[str] | None = None
+    contest: Contest, pairs: Pairs, stating: str, labels: Sequence[str] | None = None
 ) -> tuple[Votes, ClassProbabilities]:
     """Labels of pairs (`REFERENCE`; their own by default) and judges' verdicts as votes, and one judge's probabilities.
 
@@ -43,7 +43,7 @@ def evidence(
     return votes, stated_probabilities(given[stating], pairs).only(classes)
 
 
-def _one_verdict(verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], forced: bool) -> list[str | None]:
+def _one_verdict(verdicts: Verdicts, pairs: Pairs, forced: bool) -> list[str | None]:
     """One verdict of a judge per pair, or None."""
     cells = {(v.item_id, v.order): forced_verdict(v) if forced and v.verdict else v.verdict for v in verdicts}
     if len({order for _, order in cells}) < len(ORDERS):
@@ -118,12 +118,7 @@ def detection_area(suspicion: Array, wrong: Array, clusters: Array, n_boot: int 
 
 
 def plant_and_find(
-    contest: Contest,
-    pairs: Sequence[PreferencePair],
-    stating: str,
-    rate: float = 0.05,
-    n_boot: int = 2000,
-    seed: int = 0,
+    contest: Contest, pairs: Pairs, stating: str, rate: float = 0.05, n_boot: int = 2000, seed: int = 0
 ) -> list[dict[str, Any]]:
     """How many errors, planted `REPEATS` times among labels beyond doubt, each method finds: rows with `Number`."""
     votes, probabilities = evidence(contest, pairs, stating)

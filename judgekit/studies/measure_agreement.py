@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 
 from judgekit.data.votes import matchup_of
-from judgekit.records import LABELS, SWAPPED, PreferencePair, majority_label
+from judgekit.records import LABELS, SWAPPED, majority_label
 from judgekit.scoring import metrics
-from judgekit.scoring.protocols import chosen_votes
+from judgekit.scoring.protocols import Pairs, chosen_votes
 from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import Number, interval, share_of
 
 
-def ceiling_table(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
+def ceiling_table(pairs: Pairs, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Every ceiling that the votes of a set allow: columns who, what (parts of a result key), people, quantity, number.
 
     Where everybody voted on everything (PandaLM), of annotators by name; elsewhere (MT-bench) of any two votes on the
@@ -27,7 +27,7 @@ def ceiling_table(pairs: Sequence[PreferencePair], n_boot: int = N_BOOT, seed: i
     return pd.DataFrame(rows, columns=["who", "what", "people", "quantity", "number"])
 
 
-def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list[tuple[Any, ...]]:
+def _panel_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
     """Annotators with the majority, their own vote included; with the others, without it; in twos; together."""
     votes, prompts = pd.DataFrame([pair.votes for pair in pairs]), [pair.cluster for pair in pairs]
     names = [str(name) for name in votes]
@@ -57,7 +57,7 @@ def _panel_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list
     return rows
 
 
-def _voter_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list[tuple[Any, ...]]:
+def _voter_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
     several = len({len(pair.turns) for pair in pairs}) > 1
     authors = any(name.startswith("author") for pair in pairs for name in pair.votes)
     groups = {"experts": "experts", "all": "experts and authors"} if authors else {"all": "all"}
@@ -72,7 +72,7 @@ def _voter_rows(pairs: Sequence[PreferencePair], n_boot: int, seed: int) -> list
 
 
 def vote_agreement(
-    pairs: Sequence[PreferencePair],
+    pairs: Pairs,
     turn: int | None = None,
     voters: str = "experts",
     ties: bool = True,
@@ -86,13 +86,11 @@ def vote_agreement(
     """
     by_matchup: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
-        n_turn = len(pair.turns) + 1
-        if turn not in (None, n_turn):
+        if turn not in (None, len(pair.turns) + 1):
             continue
-        matchup, turned = matchup_of(pair)
+        key, turned = matchup_of(pair)
         votes = chosen_votes(pair, voters).values()
-        given = by_matchup.setdefault((pair.cluster, matchup), [])
-        given.extend(SWAPPED[vote] if turned else vote for vote in votes)
+        by_matchup.setdefault((pair.cluster, key), []).extend(SWAPPED[vote] if turned else vote for vote in votes)
     compared = [
         (question, one == other)
         for (question, _), votes in by_matchup.items()

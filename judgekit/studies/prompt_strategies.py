@@ -24,6 +24,7 @@ from judgekit.scoring.store import VerdictStore
 SHOTS: dict[str, Any] = {"shots": 4, "shots_from": "sample_train", "shots_order": "drawn", "shots_seed": 0}
 CALLS = ["set", "model", "method", "calls", "characters"]
 Sets = Mapping[str, list[PreferencePair]]
+Judges = Mapping[str, Judge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,7 @@ def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
     return found
 
 
-def outcome_table(
-    evaluators: Sequence[Evaluator], judges: Mapping[str, Judge], sets: Sets, store: VerdictStore
-) -> pd.DataFrame:
+def outcome_table(evaluators: Sequence[Evaluator], judges: Judges, sets: Sets, store: VerdictStore) -> pd.DataFrame:
     """What every evaluator earned on every item: columns set, model, method, item_id, cluster, credit, read, same.
 
     credit: the share of the two orders that are right; read: whether both could be read; same: and say the same.
@@ -184,9 +183,7 @@ def _shown_judge(name: str, given: dict[str, Any], shots: Mapping[str, Any]) -> 
     return load_asked(asked_kind(provider), model, given, drawn)
 
 
-def live_call_table(
-    evaluators: Sequence[Evaluator], judges: Mapping[str, Judge], sets: Sets, store: VerdictStore
-) -> pd.DataFrame:
+def live_call_table(evaluators: Sequence[Evaluator], judges: Judges, sets: Sets, store: VerdictStore) -> pd.DataFrame:
     """As `call_table`, of live evaluators, from the replies that the store holds."""
     rows = []
     for one in (one for one in evaluators if one.live):

@@ -9,13 +9,8 @@ from judgekit.data.sources import source_names
 from judgekit.data.sources.rows import Row, read_rows
 from judgekit.records import PreferencePair, majority_label
 
-LLMBAR = {
-    "natural": "llmbar/LLMBar/Natural/dataset.json",
-    "neighbor": "llmbar/LLMBar/Adversarial/Neighbor/dataset.json",
-    "gptinst": "llmbar/LLMBar/Adversarial/GPTInst/dataset.json",
-    "gptout": "llmbar/LLMBar/Adversarial/GPTOut/dataset.json",
-    "manual": "llmbar/LLMBar/Adversarial/Manual/dataset.json",
-}
+_LLMBAR = ("Natural", *(f"Adversarial/{part}" for part in ("Neighbor", "GPTInst", "GPTOut", "Manual")))
+LLMBAR = {part.split("/")[-1].lower(): f"llmbar/LLMBar/{part}/dataset.json" for part in _LLMBAR}  # by subset
 # Benchmark name -> its subsets.
 LLMBAR_SETS = {f"llmbar_{subset}": [subset] for subset in LLMBAR}
 LLMBAR_SETS["llmbar_adversarial"] = [subset for subset in LLMBAR if subset != "natural"]
@@ -26,12 +21,8 @@ JUDGEBENCH = {
 }
 # Domain -> its file; that of mathematics is not in the mirror. The set's authors average the two parts of safety before
 # they average domains.
-RM_BENCH = {
-    "chat": "rm_bench/chat_filtered.json",
-    "code": "rm_bench/code_filtered.json",
-    "safety_refuse": "rm_bench/safety-refuse_filtered.json",
-    "safety_response": "rm_bench/safety-response_filtered.json",
-}
+_DOMAINS = ("chat", "code", "safety-refuse", "safety-response")
+RM_BENCH = {domain.replace("-", "_"): f"rm_bench/{domain}_filtered.json" for domain in _DOMAINS}
 PART_OF = {file: part for parts in (LLMBAR, JUDGEBENCH, RM_BENCH) for part, file in parts.items()}
 BIAS_BENCH = "evalbiasbench/biasbench.json"
 STYLES = ("concise", "detailed", "markdown")
@@ -45,9 +36,7 @@ def _pandalm_pair(row: Row) -> Iterator[PreferencePair | str]:
     votes = {name: row.code(name, {0: "tie", 1: "A", 2: "B"}) for name in ("annotator1", "annotator2", "annotator3")}
     label = majority_label(votes)
     yield from ["boolean_responses"] * booleans + ["no_majority"] * (label is None)
-    texts = [
-        str(given) if isinstance(given, bool) else row.text(f"response{n}") for n, given in enumerate(responses, 1)
-    ]
+    texts = [str(one) if isinstance(one, bool) else row.text(f"response{n}") for n, one in enumerate(responses, 1)]
     fields = {"item_id": str(row.whole("idx")), "subset": row.text("motivation_app"), "label_kind": "human"}
     fields |= {"model_a": model_a, "model_b": model_b}
     yield pair_of(row, "pandalm", row.joined("instruction", "input"), *texts, label=label, votes=votes, **fields)

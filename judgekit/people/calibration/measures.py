@@ -6,7 +6,6 @@ is the root of the mean square less what noise adds to it, after Kumar, Liang an
 Broecker (2012), Climate Dynamics 39, with the noise measured between prompts instead of items.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,9 +15,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from judgekit.data.votes import ClassProbabilities, aligned, matchup_votes, votes_of_pairs
-from judgekit.records import LABELS, PreferencePair, Verdict
+from judgekit.records import LABELS
 from judgekit.scoring import protocol_of
 from judgekit.scoring.items import stated_probabilities
+from judgekit.scoring.protocols import Pairs, Verdicts
 from judgekit.stats import LEVEL, Array, Ends, Floats, Number, mean_interval, proportion_interval, ratio, t_quantile
 
 TARGETS = ("label", "votes", "matchups")
@@ -89,7 +89,7 @@ class Cases:
         return replace(self, probabilities=probabilities)
 
 
-def cases_of(name: str, pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict], target: str = "label") -> Cases:
+def cases_of(name: str, pairs: Pairs, verdicts: Verdicts, target: str = "label") -> Cases:
     """A judge's probabilities on a set beside its labels or its votes, of the items that have them.
 
     On a set without ties, probabilities are those given that there is none. A judge that states none but scores single
@@ -118,9 +118,7 @@ def cases_of(name: str, pairs: Sequence[PreferencePair], verdicts: Sequence[Verd
     return Cases(votes.items, values, counts / counts.sum(1, keepdims=True), votes.clusters, counts.sum(1), both)
 
 
-def _stated_or_scored(
-    verdicts: Sequence[Verdict], pairs: Sequence[PreferencePair], matchups: bool
-) -> ClassProbabilities:
+def _stated_or_scored(verdicts: Verdicts, pairs: Pairs, matchups: bool) -> ClassProbabilities:
     """`stated_probabilities`, or the Bradley-Terry reading of score differences where there are only scores."""
     if not all(verdict.p_a is None and verdict.score_a is not None for verdict in verdicts):
         return stated_probabilities(verdicts, pairs, matchups)
