@@ -74,13 +74,14 @@ def votes_from_hub_rows(rows: Rows) -> list[Vote]:
     return [Vote(row, *_conversation(row, "conversation_a"), _conversation(row, "conversation_b")[1]) for row in rows]
 
 
-def _conversation(row: Row, field: str) -> tuple[Texts, ...]:
+def _conversation(row: Row, field: str) -> tuple[Texts, Texts]:
     """Questions and answers of a conversation."""
     messages = row.checked_list(field, dict, "messages")
-    return tuple(
+    questions, answers = (
         tuple(str(message.get("content") or "") for message in messages if message.get("role") == role)
         for role in ("user", "assistant")
     )
+    return questions, answers
 
 
 def pairs_from_votes(
