@@ -18,7 +18,6 @@ from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
 from judgekit.data.sample import load_sample_ratings
-from judgekit.inside.ordinal import OrdinalLogistic, penalised_loss
 from judgekit.inside.probes import (
     CLASSIFIERS,
     FAMILIES,
@@ -26,6 +25,7 @@ from judgekit.inside.probes import (
     METRICS,
     Choice,
     NestedResult,
+    OrdinalLogistic,
     Space,
     choose_probe,
     class_counts,
@@ -34,6 +34,7 @@ from judgekit.inside.probes import (
     joined_layers,
     make_probe,
     nested_probe,
+    penalised_loss,
 )
 from judgekit.inside.representations import rated_text
 from judgekit.inside.saved_probes import Inputs, ProbeError, load_probe, save_probe, saved_probe
