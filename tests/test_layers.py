@@ -12,9 +12,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from judgekit.inside.layer_logits import LayerReader, layer_logits, score_plan
 from judgekit.inside.layers import OVER, distribution, fit_weights
 from judgekit.models import Unavailable, causal
-from judgekit.models.causal import CausalModel
+from judgekit.models.causal import CausalModel, Plan
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.one_pass import Plan
 from judgekit.prompts.rubrics import Rubric
 from judgekit.records import Response
 from judgekit.stats import proportion_interval

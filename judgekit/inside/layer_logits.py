@@ -15,10 +15,9 @@ import torch
 
 from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
-from judgekit.models.causal import CausalModel, fitting_batches, load_model, path_sums
+from judgekit.models.causal import CausalModel, Plan, fitting_batches, load_model, path_sums, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
-from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.records import Response, fingerprint_of
 from judgekit.stats import Floats
@@ -129,7 +128,7 @@ def layer_logits(
 
     A candidate of one token has that token's logit, as in the published code; one of several has the logit of its first
     plus the log-probabilities, over the whole vocabulary and at the same layer, of the others: at the last layer the
-    softmax is that of `judgekit.models.one_pass`. Where a model caps or scales logits, every layer's are alike; the
+    softmax is that of `judgekit.models.causal.Plan`. Where a model caps or scales logits, every layer's are alike; the
     published code leaves that out.
     """
     head = ScoreHead(engine.model, normed)

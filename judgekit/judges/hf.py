@@ -12,11 +12,10 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps
 from judgekit.models import Unavailable
-from judgekit.models.causal import families, fitting_batches, load_model, memory_estimate
+from judgekit.models.causal import Plan, families, fitting_batches, load_model, memory_estimate, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
-from judgekit.models.one_pass import Plan, plan_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 

@@ -95,7 +95,7 @@ class ChatTokenizer:
         return [shown[int(piece)] if n % 2 else piece for n, piece in enumerate(_STAND_INS.split(text))]
 
     def reply_tokens(self, text: str) -> tuple[list[int], list[int]]:
-        """Token ids of a reply, and where each ends in the text (`judgekit.models.one_pass.plan_of`)."""
+        """Token ids of a reply, and where each ends in the text (`judgekit.models.causal.plan_of`)."""
         if not self.tokenizer.is_fast:
             raise Unavailable("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
         coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)

@@ -14,8 +14,7 @@ from torch.utils.data import DataLoader
 
 from judgekit.inside.layer_logits import layer_logits
 from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score, last_only
-from judgekit.models.causal import CausalModel
-from judgekit.models.one_pass import Plan
+from judgekit.models.causal import CausalModel, Plan
 from judgekit.stats import Array, Floats
 
 SCALE, SCORE_IDS = (1, 2, 3, 4, 5), (11, 12, 13, 14, 15)

@@ -18,7 +18,7 @@ from encoder_speed import seconds_of
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.names import slug as slug_of
-from judgekit.models.one_pass import shared_start
+from judgekit.models.causal import shared_start
 from judgekit.report import save_results
 from judgekit.stats import Number
 from judgekit.studies.score_benchmarks import peak_mb
