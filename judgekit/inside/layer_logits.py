@@ -143,8 +143,7 @@ def layer_logits(
         return _batch_logits(engine, head, [prompts[row] for row in batch], plan, batch_tokens).cpu().numpy()
 
     with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
-        longest_first = sorted(lengths, key=lambda row: -lengths[row])
-        for batch, read, _ in fitting_batches(longest_first, lengths, batch_tokens, work):
+        for batch, read, _ in fitting_batches(lengths, batch_tokens, work):
             if read is None:
                 raise MemoryError(f"the {lengths[batch[0]]:,} tokens of prompt {batch[0]} do not fit into the memory")
             logits[batch] = read

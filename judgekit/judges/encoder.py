@@ -198,7 +198,7 @@ class EncoderJudge:
         """Embedding and token count of each text, from memory where seen before; longest first, in batches."""
         ids = {key: self._ids(*key) for key in texts if key not in self.cache}
         lengths = {key: padded_length(len(tokens)) for key, tokens in ids.items()}
-        for batch in token_batches(sorted(ids, key=lambda key: -lengths[key]), lengths, self.batch_tokens):
+        for batch in token_batches(lengths, self.batch_tokens):
             vectors = self.encoder.unit_vectors([ids[key] for key in batch], self.bf16)
             self.cache |= {key: (vector, len(ids[key])) for key, vector in zip(batch, vectors, strict=True)}
         encoded = {key: self.cache.pop(key) for key in dict.fromkeys(texts)}

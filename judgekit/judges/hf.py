@@ -177,21 +177,21 @@ class HFJudge(AskedJudge):
             # Writing takes a pass for every token of a batch, however few its rows: families would only make more.
             apart = self.settings.share_prefix and self.engine.shares and self.weighs(call)
             for family in families([questions[n].ids for n in own]) if apart else [range(len(own))]:
-                alike = [own[n] for n in family]
+                alike = {own[n]: lengths[own[n]] for n in family}
                 if set(alike) - spare:
-                    yield from self._completed_alike(questions, alike, lengths, spare)
+                    yield from self._completed_alike(questions, call, alike, spare)
 
     def _completed_alike(
-        self, questions: Sequence[Question], alike: Sequence[int], lengths: Mapping[int, int], spare: Set[int]
+        self, questions: Sequence[Question], call: str, lengths: Mapping[int, int], spare: Set[int]
     ) -> Iterator[Results]:
-        """`complete` for some questions, after what they begin with was read."""
-        self.engine.share([questions[n].ids for n in alike] if self.settings.share_prefix else [])
-        longest_first, weighed = sorted(alike, key=lambda n: -lengths[n]), self.weighs(questions[alike[0]].call)
+        """`complete` for some questions of a call, after what they begin with was read."""
+        self.engine.share([questions[n].ids for n in lengths] if self.settings.share_prefix else [])
+        weighed = self.weighs(call)
 
         def work(batch: list[int]) -> list[Any]:
             return [] if set(batch) <= spare else self._answered(questions, batch)
 
-        for batch, done, budget in fitting_batches(longest_first, lengths, self.batch_tokens[weighed], work):
+        for batch, done, budget in fitting_batches(lengths, self.batch_tokens[weighed], work):
             self.batch_tokens[weighed] = budget  # for good: what did not fit once does not fit the next time
             if done is None:
                 short = f"{lengths[batch[0]]:,} tokens of one prompt and its reply do not fit into the memory"

@@ -102,8 +102,8 @@ class RewardJudge:
         self.load()
         if len(self._scores) > _REMEMBERED:
             self._scores.clear()
-        unread = sorted((chat for chat in dict.fromkeys(chats) if chat not in self._scores), key=len, reverse=True)
-        for batch in token_batches(unread, {chat: len(chat) for chat in unread}, self.batch_tokens):
+        unread = {chat: len(chat) for chat in chats if chat not in self._scores}
+        for batch in token_batches(unread, self.batch_tokens):
             ids, mask = padded(batch, self.tokens.tokenizer.pad_token_id, self.network.device)
             logits = self.network(input_ids=ids, attention_mask=mask).logits[:, 0]
             self._scores |= zip(batch, logits.double().tolist(), strict=True)

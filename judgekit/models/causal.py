@@ -295,21 +295,22 @@ def attempted(work: Callable[[Any], Any], batch: Any) -> Any:
 
 
 def fitting_batches(
-    keys: Iterable[Any], lengths: Mapping[Any, int], budget: int, work: Callable[[list[Any]], Any]
+    lengths: Mapping[Any, int], budget: int, work: Callable[[list[Any]], Any]
 ) -> Iterator[tuple[list[Any], Any, int]]:
     """Batches of keys (longest first), what ``work`` makes of each, and what is left of the budget of tokens.
 
     The budget is halved, for good, where memory runs out; a single key that does not fit has None for results.
     """
-    waiting = list(keys)
+    waiting = dict(lengths)
     while waiting:
-        batch = next(token_batches(waiting, lengths, budget))
-        done = attempted(work, batch)
-        if done is None and len(batch) > 1:
-            budget = max(1, len(batch) // 2) * max(lengths[key] for key in batch)
-            continue
-        waiting = waiting[len(batch) :]
-        yield batch, done, budget
+        for batch in token_batches(waiting, budget):
+            done = attempted(work, batch)
+            if done is None and len(batch) > 1:
+                budget = len(batch) // 2 * lengths[batch[0]]
+                break
+            yield batch, done, budget
+            for key in batch:
+                del waiting[key]
 
 
 def memory_estimate(name: str, config: Any, dtype: torch.dtype, tokens: int) -> str:

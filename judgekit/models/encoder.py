@@ -1,7 +1,7 @@
 """The network of the encoder judge: texts in, embeddings out; and batches under a budget of tokens."""
 
 import importlib.util
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,19 +50,17 @@ def computing_in_bf16(device: str, wanted: bool) -> torch.autocast:
     return torch.autocast(device, torch.bfloat16, enabled=wanted and (device != "cpu" or native_bf16()))
 
 
-def token_batches(keys: Iterable[Any], lengths: Mapping[Any, int], budget: int) -> Iterator[list[Any]]:
-    """Consecutive batches of at most ``budget`` tokens, padding included (at least one key each); sort keys by length.
+def token_batches(lengths: Mapping[Any, int], budget: int) -> Iterator[list[Any]]:
+    """Batches of keys, longest first, of at most ``budget`` tokens, padding included (at least one key each).
 
-    >>> list(token_batches("abc", {"a": 6, "b": 5, "c": 4}, 12))
-    [['a', 'b'], ['c']]
+    >>> list(token_batches({"a": 4, "b": 5, "c": 6}, 12))
+    [['c', 'b'], ['a']]
     """
     batch: list[Any] = []
-    longest = 0
-    for key in keys:
-        longest = max(longest, lengths[key])
-        if batch and longest * (len(batch) + 1) > budget:
+    for key in sorted(lengths, key=lambda key: -lengths[key]):
+        if batch and lengths[batch[0]] * (len(batch) + 1) > budget:
             yield batch
-            batch, longest = [], lengths[key]
+            batch = []
         batch.append(key)
     if batch:
         yield batch

@@ -137,7 +137,7 @@ class StateReader:
             per_token = max(1, self.attention_cells // self.batch_tokens)
             lengths = {text: n * max(n, per_token) for text, n in lengths.items()}
             budget = self.attention_cells
-        return token_batches(sorted(lengths, key=lambda text: -lengths[text]), lengths, budget)
+        return token_batches(lengths, budget)
 
     @torch.inference_mode()
     def forward(

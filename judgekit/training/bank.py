@@ -78,7 +78,7 @@ class Embedder:
         ids = [row for text in missing for row in ids_of(text)]
         lengths = {i: len(row) for i, row in enumerate(ids)}
         vectors = np.zeros((len(ids), self.encoder.width), np.float32)
-        for rows in token_batches(sorted(lengths, key=lambda i: -lengths[i]), lengths, _BATCH_TOKENS):
+        for rows in token_batches(lengths, _BATCH_TOKENS):
             vectors[rows] = self.encoder.unit_vectors([ids[i] for i in rows], self.bf16)
         parts = np.split(vectors, len(missing)) if missing else []
         self._known |= {(text, what): part for text, part in zip(missing, parts, strict=True)}

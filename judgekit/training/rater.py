@@ -136,8 +136,7 @@ class SplitEncoder:
 
     def batches(self, rows: Iterable[int]) -> Iterator[list[int]]:
         """Rows in batches under the budget of tokens, longest first."""
-        lengths = {row: len(self.ids[row]) for row in rows}
-        return token_batches(sorted(lengths, key=lambda row: -lengths[row]), lengths, self.recipe.batch_tokens)
+        return token_batches({row: len(self.ids[row]) for row in rows}, self.recipe.batch_tokens)
 
     def copy(self) -> _UpperBlocks:
         """The upper blocks, untouched, as a module of their own."""
