@@ -28,6 +28,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.inside.probes import GOOD, grouped_folds
 from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded, token_batches
 from judgekit.models.files import model_files
+from judgekit.models.states import pool
 from judgekit.records import fingerprint_of
 from judgekit.stats import Floats
 from judgekit.training.causal_data import Share, Texts
@@ -78,12 +79,6 @@ class TunedRecipe:
         return self
 
 
-def _pooled(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Mean over the tokens of each text, shape (n_texts, width), in float32."""
-    weights = mask[:, :, None]
-    return (states.float() * weights).sum(1) / weights.sum(1)
-
-
 class _UpperBlocks(torch.nn.Module):
     """The topmost blocks of an encoder: states in, mean-pooled states out."""
 
@@ -98,7 +93,7 @@ class _UpperBlocks(torch.nn.Module):
         for block in self.blocks:
             states = block(states, attention_mask=unseen)
             states = states[0] if isinstance(states, tuple) else states
-        return _pooled(states, mask)
+        return pool(states, mask.bool(), "mean")
 
 
 class SplitEncoder:
@@ -153,7 +148,7 @@ class SplitEncoder:
                 out = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
                 for row, states in zip(batch, out.hidden_states[self.below], strict=True):
                     self.states[row] = states[: len(self.ids[row])].half().clone()
-                self.pooled[batch] = _pooled(out.last_hidden_state, mask.float())
+                self.pooled[batch] = pool(out.last_hidden_state, mask.bool(), "mean")
                 bar.update(len(batch))
 
     def batch(self, rows: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
