@@ -33,7 +33,6 @@ from judgekit.training.causal_data import (
     IGNORED,
     CausalRecipe,
     RecipeError,
-    both_responses,
     checked,
     in_steps,
     mixed,
@@ -295,7 +294,8 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, tiny, r):
     chat = ChatTokenizer(judge.tokens.tokenizer)
     for pair, reply in zip(told[50:], replies, strict=True):
         with torch.inference_mode():
-            scores = [judge.network(torch.tensor([ids])).logits.item() for ids in both_responses(chat, pair, 600)]
+            chats = [chat.scored_ids(request_of(pair, "ab").chat(side), 600)[0] for side in ("first", "second")]
+            scores = [judge.network(torch.tensor([ids])).logits.item() for ids in chats]
         assert [reply.score_first, reply.score_second] == pytest.approx(scores, abs=1e-4)
         assert reply.p_first == pytest.approx(1 / (1 + np.exp(scores[1] - scores[0])), abs=1e-4)
 

@@ -60,7 +60,7 @@ def test_the_higher_score_wins_and_its_odds_are_those_of_the_difference(folder, 
 def test_a_long_response_is_cut_at_its_end(folder):
     judge = load_judge(f"reward/{folder}", settings={"max_tokens": 60})
     *_, long = judge.judge(REQUESTS)
-    assert long.truncated == 1 and len(judge.chat_ids(REQUESTS[2], "second")[0]) == 60
+    assert long.truncated == 1 and len(judge.tokens.scored_ids(REQUESTS[2].chat("second"), 60)[0]) == 60
     assert judge.fingerprint != load_judge(f"reward/{folder}").fingerprint
 
 
@@ -80,7 +80,7 @@ def test_an_adapter_on_a_base_is_a_reward_model(tiny, tmp_path):
     adapted = get_peft_model(model, LoraConfig(task_type="SEQ_CLS", r=2, modules_to_save=["score"])).eval()
     adapted.save_pretrained(tmp_path)
     judge = load_judge(f"reward/{tiny}+{tmp_path}")
-    ids = torch.tensor([judge.chat_ids(REQUESTS[0], "first")[0]])
+    ids = torch.tensor([judge.tokens.scored_ids(REQUESTS[0].chat("first"), judge.limit)[0]])
     with torch.inference_mode():
         score = float(adapted(input_ids=ids).logits[0, 0])
     assert judge.judge(REQUESTS)[0].score_first == pytest.approx(score, abs=1e-4)

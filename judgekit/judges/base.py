@@ -38,6 +38,14 @@ class Request:
         turns = tuple((question, second, first) for question, first, second in self.turns)
         return replace(self, first=self.second, second=self.first, turns=turns)
 
+    def chat(self, side: str) -> list[dict[str, str]]:
+        """The conversation with the ``first`` or the ``second`` response, as messages."""
+        messages = []
+        for question, *responses in (*self.turns, (self.question, self.first, self.second)):
+            messages.append({"role": "user", "content": question})
+            messages.append({"role": "assistant", "content": responses[side == "second"]})
+        return messages
+
     def length(self) -> int:
         """Characters shown; batches are sorted by it."""
         shown = (self.question, self.first, self.second, self.reference or "")

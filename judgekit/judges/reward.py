@@ -60,7 +60,6 @@ class RewardJudge:
         folder = Path(files.adapter or files.base)
         self.trained_here = (folder / "training.json").is_file()
         self.tokens = ChatTokenizer(tokenizer, opened=self.trained_here)
-        self.ends = [tokenizer.eos_token_id] if self.trained_here else []
         self.limit = min([n for n in (settings.max_tokens, positions_of(config)) if n], default=None)
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
         self.ties = load_ties(file) if settings.ties or file.is_file() else None
@@ -83,19 +82,6 @@ class RewardJudge:
             network.config.pad_token_id = self.tokens.tokenizer.pad_token_id
             self.network = network.to(self.device).eval()
 
-    def chat_ids(self, request: Request, side: str) -> tuple[Chat, bool]:
-        """A chat with one of the responses as token ids, and whether the response was cut."""
-        chat: list[dict[str, str]] = []
-        for question, *responses in (*request.turns, (request.question, request.first, request.second)):
-            chat.append({"role": "user", "content": question})
-            chat.append({"role": "assistant", "content": responses[side == "second"]})
-        if self.trained_here:
-            ids = [*self.tokens.ids(chat[:-1]), *self.tokens.plain_ids(chat[-1]["content"])]
-        else:
-            ids = self.tokens.ids(chat)
-        room = len(ids) if self.limit is None else self.limit - len(self.ends)
-        return (*ids[:room], *self.ends), len(ids) > room
-
     @torch.inference_mode()
     def score(self, chats: Sequence[Chat]) -> list[float]:
         """The score of each chat, higher is better; read once where it occurs again, in batches by padded length."""
@@ -112,7 +98,7 @@ class RewardJudge:
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Score both responses of each request, each with its question alone, and compare."""
         started = time.perf_counter()
-        chats = [self.chat_ids(request, side) for request in requests for side in SIDES]
+        chats = [self.tokens.scored_ids(request.chat(side), self.limit) for request in requests for side in SIDES]
         scores = np.reshape(self.score([ids for ids, _ in chats]), (-1, 2))
         cut = np.reshape([was_cut for _, was_cut in chats], (-1, 2)).sum(axis=1)
         taken = (time.perf_counter() - started) / max(1, len(requests))

@@ -47,6 +47,18 @@ class ChatTokenizer:
         pieces = self.rendered(messages).split(_CUT)
         return self._starts + [token for piece in pieces for token in self.plain_ids(piece)]
 
+    def scored_ids(self, chat: Messages, limit: int | None) -> tuple[tuple[int, ...], bool]:
+        """Token ids of a chat for a reward model, cut at its end where it is longer than ``limit``, and whether it was.
+
+        ``opened``: the last message continues a prompt, and the token that ends a reply follows it.
+        """
+        if self.opened:
+            ids, end = [*self.ids(chat[:-1]), *self.plain_ids(chat[-1]["content"])], [self.tokenizer.eos_token_id]
+        else:
+            ids, end = self.ids(chat), []
+        room = len(ids) if limit is None else limit - len(end)
+        return (*ids[:room], *end), len(ids) > room
+
     def size(self, messages: Messages) -> int:
         """Tokens of a prompt."""
         return len(self.ids(messages))

@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.base import request_of
+from judgekit.judges.base import SIDES, request_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.prompts import PromptTooLong, Strategy, load_strategy
 from judgekit.records import PreferencePair
@@ -171,10 +171,6 @@ def strategy_of(recipe: CausalRecipe) -> Strategy:
     return strategy
 
 
-def _reply_tokens(chat: ChatTokenizer, text: str) -> list[int]:
-    return [*chat.plain_ids(text), chat.tokenizer.eos_token_id]
-
-
 def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer: Any) -> tuple[Rows, int]:
     """Rows of the recipe's method, and how many pairs gave none because their prompt does not fit ``max_length``.
 
@@ -186,16 +182,18 @@ def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer:
     too_long, chat = 0, ChatTokenizer(tokenizer)
     strategy = None if recipe.method == "reward" else strategy_of(recipe)
     for pair in pairs:
+        request = request_of(pair, "ab")
         if strategy is None:
             if pair.label != "tie":
-                responses = both_responses(chat, pair, recipe.max_length)
                 names = ("chosen_ids", "rejected_ids") if pair.label == "A" else ("rejected_ids", "chosen_ids")
-                rows.append(dict(zip(names, responses, strict=True)))
+                responses = (chat.scored_ids(request.chat(side), recipe.max_length)[0] for side in SIDES["ab"])
+                rows.append(dict(zip(names, map(list, responses), strict=True)))
             continue
         label: str = pair.label  # type: ignore[assignment]  # `mixed` lets no pair without one pass
         other = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[label]
-        right, wrong = (_reply_tokens(chat, strategy.said[SAID[verdict]]) for verdict in (label, other))
-        request, room = request_of(pair, "ab"), recipe.max_length - max(len(right), len(wrong))
+        said = (strategy.said[SAID[verdict]] for verdict in (label, other))
+        right, wrong = ([*chat.plain_ids(text), tokenizer.eos_token_id] for text in said)
+        room = recipe.max_length - max(len(right), len(wrong))
         try:
             prompt = chat.ids(strategy.render("verdict", request, limit=room, measure=chat.size).messages)
         except PromptTooLong:
@@ -208,18 +206,6 @@ def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer:
         else:
             rows.append({"input_ids": prompt + right, "labels": [IGNORED] * len(prompt) + right})
     return rows, too_long
-
-
-def both_responses(chat: ChatTokenizer, pair: PreferencePair, limit: int) -> tuple[list[int], ...]:
-    """Token ids of the question and one response as a chat, for both sides of a pair; a response is cut at its end."""
-    rows, request = [], request_of(pair, "ab")
-    for side in (1, 2):
-        messages = []
-        for turn in (*request.turns, (request.question, request.first, request.second)):
-            messages += [{"role": "user", "content": turn[0]}, {"role": "assistant", "content": turn[side]}]
-        *reply, end = _reply_tokens(chat, messages.pop()["content"])
-        rows.append([*(chat.ids(messages) + reply)[: limit - 1], end])
-    return tuple(rows)
 
 
 def in_steps(rows: Rows, recipe: CausalRecipe) -> Rows:
