@@ -160,12 +160,9 @@ class CausalModel:
         ids, mask, cache = self.rows(prompts)
         full = torch.cat([ids.new_tensor([self.start] * len(prompts)), ids], dim=1)
         sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
-        config = GenerationConfig(
-            max_new_tokens=max_new_tokens, eos_token_id=self.eos or None, pad_token_id=self.pad, **sampling
-        )
         watch = _SoundLogits(torch.ones(len(prompts), dtype=torch.bool, device=ids.device))
-        watched = {"generation_config": config, "logits_processor": LogitsProcessorList([watch])}
-        made = self.model.generate(full, attention_mask=mask, past_key_values=cache, **watched)
+        watched = {"max_new_tokens": max_new_tokens, "logits_processor": LogitsProcessorList([watch])}
+        made = self.model.generate(full, attention_mask=mask, past_key_values=cache, **watched, **sampling)
         rows = zip(made[:, full.shape[1] :].tolist(), watch.sound.tolist(), strict=True)
         return [
             list(takewhile(lambda token: token not in self.eos, row)) if sound else ValueError(NO_NUMBERS)
@@ -212,8 +209,7 @@ class CausalModel:
 
 def load_model(files: ModelFiles, tokenizer: Any, ends: Sequence[int], dtype: str, device: str) -> CausalModel:
     """A causal model with its adapter merged into it, ready for inference; ``ends``: ids that end a reply."""
-    kind = AutoModelForCausalLM
-    model = load_network(kind, files.base, files.revision, files.adapter, dtype=getattr(torch, dtype))
+    model = load_network(AutoModelForCausalLM, files.base, files.revision, files.adapter, dtype=getattr(torch, dtype))
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0]
     return CausalModel(model.to(device).eval(), ends, pad)
 
