@@ -11,8 +11,8 @@ from judgekit.cli.files import check_source
 from judgekit.cli.keeping import Settings
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.cli.running import given_settings, loaded_judge
+from judgekit.data.files import load_plain
 
-RULES = ["baseline/longer", "baseline/first", "baseline/random"]  # whoever does not beat them has measured nothing
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
 _RUN = re.compile(r"[a-z][a-z0-9]*")
 
@@ -65,9 +65,14 @@ def new(
     stating = [slug for name, slug in names.items() if _states(name, given)]
     labelled = sum(source.labels.values())
     voted = any(len(row.pair.votes) > 1 for row in source.rows())
-    files = {SETS: {run: {"file": str(Path(pairs).resolve()), "protocol": protocol}}, DECLARED: declared}
-    studies = _studies(run, list(declared), labelled, voted, stating)
-    files |= {OWN_REPORT: {"title": title}} | {f"{name}.yaml": {"run": run} | own for name, own in studies.items()}
+    own_set = {"file": str(Path(pairs).resolve()), "protocol": protocol}
+    files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared, OWN_REPORT: {"title": title}}
+    words = {"RUN": run, "RUN_votes": f"{run}_votes", "JUDGES": list(declared), "FIRST": next(iter(declared))}
+    words |= {"STATING": stating, "VOTED": [run] * voted}
+    needs = ["pairs", "labels", *["probabilities"] * bool(stating), *["votes"] * bool(stating and voted)]
+    known = load_plain(Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8"))
+    for need in needs if labelled >= FEW else needs[:1]:
+        files |= {f"{name}.yaml": {"run": run} | _filled(own, words) for name, own in known[need].items()}
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
@@ -85,27 +90,12 @@ def _states(name: str, settings: dict[str, str]) -> bool:
     return reads or (name.startswith(("hf/", "vllm/")) and settings.get("mode") == "one_pass")
 
 
-def _studies(run: str, judges: list[str], labelled: int, voted: bool, stating: list[str]) -> dict[str, dict[str, Any]]:
-    """Parameters by notebook, of those that apply to a set called like its run."""
-    found: dict[str, dict[str, Any]] = {
-        "33_measure_agreement": {"voted": [run] * voted, "judged": run, "raters": [*judges, "baseline/longer"]},
-        "40_position_bias": {"asked": {run: [*judges, "baseline/random"]}, "consensus": run, "symmetric": {}},
-    }
-    if labelled < FEW:
-        return found
-    found["30_score_benchmarks"] = {
-        "sets": [run],
-        "judges": {"all": [*RULES, *judges]},
-        "main_table": {run: ["accuracy", "macro_f1", "consistency", "coverage"]},
-        "adversarial_table": {},
-        "quality_sets": [],
-        "adversarial_set": "",
-    }
-    found["31_compare_judges"] = {"sets": [run], "judges": {"all": ["baseline/longer", *judges]}, "ours": judges[0]}
-    found["31_compare_judges"] |= {"pictured": [run], "drawn": ["longer", *judges]}
-    found["41_verbosity_bias"] = {"sets": {run: judges}, "led": ["baseline/longer"], "edited": [run]}
-    if stating:
-        targets = {run: [run, "label"]} | ({f"{run}_votes": [run, "votes"]} if voted else {})
-        given = {"sets": targets, "judges": {one: one for one in stating}, "further": {}, "fitted_on": []}
-        found["61_calibration"] = given | {"pictured": stating}
-    return found
+def _filled(given: Any, words: dict[str, Any]) -> Any:
+    """Parameters with words in the place of their names; in a list, a list's members."""
+    if isinstance(given, dict):
+        return {words.get(name, name): _filled(value, words) for name, value in given.items()}
+    if not isinstance(given, list):
+        meant = words.get(given, given)
+        return [*meant] if isinstance(meant, list) else meant  # YAML would write one list in two places as an alias
+    filled = [_filled(each, words) for each in given]
+    return [one for each in filled for one in (each if isinstance(each, list) else [each])]
