@@ -179,7 +179,6 @@ def test_the_majority_and_pairs_go_through_the_same_door():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f, y, g: ({"mean": f["mean"][:-1]}, y, g), "'mean' of 119 items for 120 labels"),
         (lambda f, y, g: ({"mean": np.where(f["mean"] > 3, np.nan, f["mean"])}, y, g), "NaN"),
         (lambda f, y, g: (f, y, g[:-1]), "inconsistent numbers"),
         (lambda f, y, g: (f, y + 1, g), r"are not all of \[1, 2, 3, 4, 5\]"),
@@ -301,10 +300,6 @@ def test_another_model_or_shape_is_refused():
         saved.check_model(SimpleNamespace(fingerprint="f" * 64, limit=256))
     with pytest.raises(ValueError, match=r"shape \(30, 1, 6\).*\(n_texts, 2, 6\)"):
         saved.probabilities(states[:, :1])
-    with pytest.raises(ValueError, match="'forest' cannot be saved: logistic"):
-        saved_probe(None, "forest", saved.inputs)
-    with pytest.raises(ValueError, match="fitted on 12 features; the inputs say 1 x 6"):
-        saved_probe(fitted("logistic")[0], "logistic", Inputs("m", "f", "mean", (0,), 6, 512))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from chat_server import ANSWER, KEY, good_reply
+from notebook_functions import functions_of
 from tiny_causal import save_tiny
 
 from judgekit.data.benchmarks.outputs import published_on
@@ -21,7 +22,6 @@ from judgekit.studies.prompt_strategies import (
     Evaluator,
     call_table,
     cost_of,
-    live_call_table,
     live_evaluators,
     live_judges,
     outcome_table,
@@ -30,6 +30,7 @@ from judgekit.studies.prompt_strategies import (
 
 MODELS = ["gpt-4", "palm2", "chatgpt", "chatgpt-0301", "llama2", "falcon"]
 SET = "sample_adversarial"
+live_call_table = functions_of("32_prompt_strategies").live_call_table
 RULES = [Evaluator("rules", rule, f"baseline/{rule}") for rule in ("random", "longer", "shorter")]
 
 

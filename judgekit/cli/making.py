@@ -36,11 +36,7 @@ def new(
     from judgekit.data.declared import SETS
     from judgekit.judges import ASKED, DECLARED
     from judgekit.judges.names import unique_slugs
-    from judgekit.report.workflow import OWN_REPORT
     from judgekit.scoring.protocols import protocols_for
-
-    def asks(name: str) -> bool:
-        return name.partition("/")[0] in ASKED
 
     try:
         folder = paths.project_root() / "params" / run
@@ -57,26 +53,25 @@ def new(
         names = unique_slugs(judges)
     except ValueError as same:
         raise Stop(BAD_INPUT, f"--judge: {same} (params/{run}/judges.yaml may name them)") from None
-    for name in names:
-        loaded_judge(name, settings if asks(name) else None, True, weights=False)  # whatever is wrong is told now
-    declared: dict[str, dict[str, Any]] = {slug: {"name": name} for name, slug in names.items()}
-    for one in declared.values() if given else ():
-        one |= {"settings": given} if asks(one["name"]) else {}
+    declared: dict[str, dict[str, Any]] = {}
+    for name, slug in names.items():
+        own = settings if name.partition("/")[0] in ASKED else None  # the others take none
+        loaded_judge(name, own, True, weights=False)  # whatever is wrong is told now
+        declared[slug] = {"name": name} | ({"settings": given} if own else {})
     stating = [slug for name, slug in names.items() if _states(name, given)]
     labelled = sum(source.labels.values())
     voted = any(len(row.pair.votes) > 1 for row in source.rows())
-    own_set = {"file": str(Path(pairs).resolve()), "protocol": protocol}
-    files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared, OWN_REPORT: {"title": title}}
+    own_set = {"file": str(Path(pairs).resolve()), "title": title, "protocol": protocol}
+    files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "RUN_votes": f"{run}_votes", "JUDGES": list(declared), "FIRST": next(iter(declared))}
     words |= {"STATING": stating, "VOTED": [run] * voted}
     needs = ["pairs", "labels", *["probabilities"] * bool(stating), *["votes"] * bool(stating and voted)]
-    known = load_plain(Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8"))
+    studies = load_plain(Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8"))
     for need in needs if labelled >= FEW else needs[:1]:
-        files |= {f"{name}.yaml": {"run": run} | _filled(own, words) for name, own in known[need].items()}
+        files |= {f"{name}.yaml": {"run": run} | _filled(one, words) for name, one in studies[need].items()}
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    for name in files:
         tell(f"wrote params/{run}/{name}")
     if labelled < FEW:
         tell(f"note: {labelled} pairs have a label, so nothing is scored ({FEW} would do)")

@@ -19,10 +19,11 @@ class DeclaredError(ValueError):
 
 
 class DeclaredSet(BaseModel):
-    """A set of one's own: a file of pairs, and the rule of its scores."""
+    """A set of one's own: a file of pairs, its report, and the rule of its scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     file: str  # a relative path is one of the project; or HUB and owner/name@revision/path of a data set there
+    title: str = ""  # of the report on it, where the run has no other
     protocol: str | dict[str, Any] = "primary"  # one of ``pairs``, or fields of `judgekit.scoring.Protocol`
 
 

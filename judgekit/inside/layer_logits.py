@@ -45,8 +45,6 @@ def score_plan(
     tokens; in the published code it has one. Unavailable where the tokens of one score begin those of another (``1``
     and ``10`` where digits are tokens of their own): something must follow the score then.
     """
-    if reply.count("{score}") != 1:
-        raise ValueError(f"the reply {reply!r} must hold {{score}} exactly once")
     plan = plan_of({score: reply.replace("{score}", str(score)) for score in checked_scores(scores)}, tokenise)
     for text, path in zip(plan.texts, plan.paths, strict=True):
         longer = [score for score, ids in zip(plan.names, plan.paths, strict=True) if ids[: len(path)] == path]
@@ -135,8 +133,6 @@ def layer_logits(
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers
     logits = np.full((len(prompts), n_layers + 1, len(plan.names)), np.nan)
     lengths = {row: len(prompt) + len(plan.forced) for row, prompt in enumerate(prompts)}
-    if empty := [row for row, prompt in enumerate(prompts) if not len(prompt)]:
-        raise ValueError(f"prompt {empty[0]} has no tokens")
     engine.share(prompts)
 
     def work(batch: list[int]) -> np.ndarray:

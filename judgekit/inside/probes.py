@@ -399,8 +399,6 @@ def nested_probe(
     they choose, so the estimate is of the procedure, and of no single probe.
     """
     labels, groups, space = np.asarray(labels).astype(int), np.asarray(groups), space or Space()
-    if wrong := [name for name, array in features.items() if len(array) != len(labels)]:
-        raise ValueError(f"features {wrong[0]!r} of {len(features[wrong[0]])} items for {len(labels)} labels")
     predicted, scores, choices = np.zeros(len(labels), int), np.zeros(len(labels)), []
     for number, (train, test) in enumerate(grouped_folds(labels, groups, n_outer, seed)):
         seen = {name: array[train] for name, array in features.items()}

@@ -8,7 +8,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -109,21 +109,17 @@ def saved_probe(fitted: Any, family: str, inputs: Inputs, about: dict[str, Any] 
 
     ``fitted``: a pipeline of `judgekit.inside.probes.make_probe`, fitted on the inputs' layers side by side.
     """
-    if family not in get_args(Kind):
-        raise ValueError(f"a probe of the family {family!r} cannot be saved: {', '.join(get_args(Kind))} can")
     scale, classifier, ordinal = fitted.named_steps["scale"], fitted.named_steps["classify"], family == "ordinal"
-    n_features = len(scale.scale_)
-    if n_features != len(inputs.layers) * inputs.width:
-        raise ValueError(f"fitted on {n_features} features; the inputs say {len(inputs.layers)} x {inputs.width}")
+    uncentred = np.zeros(len(scale.scale_))  # what is taken off first where a step has no mean
     # From the last step back to the first: each turns weights on what it gives into weights on what it takes.
     weight = classifier.coef_[:, None] if ordinal else classifier.coef_.T
     bias = np.zeros(1) if ordinal else np.broadcast_to(classifier.intercept_, weight.shape[1:])
     if "project" in fitted.named_steps:
         projection = fitted.named_steps["project"].fitted_
         weight = projection.components_.T @ weight
-        bias = bias - getattr(projection, "mean_", np.zeros(n_features)) @ weight
+        bias = bias - getattr(projection, "mean_", uncentred) @ weight
     weight = weight / scale.scale_[:, None]
-    bias = bias - getattr(scale, "mean_", np.zeros(n_features)) @ weight
+    bias = bias - getattr(scale, "mean_", uncentred) @ weight
     thresholds = classifier.thresholds_ if ordinal else np.zeros(0)
     classes = tuple(int(value) for value in classifier.classes_)
     kind: Any = family

@@ -101,8 +101,6 @@ class StateReader:
             raise ValueError(f"quantity {unknown[0]!r} is none of {', '.join(QUANTITIES)}")
         if wrong := [layer for layer in layers if not 0 <= layer < self.n_layers]:
             raise ValueError(f"layer {wrong[0]}: {self.name} has layers 0 to {self.n_layers - 1}")
-        if not texts or not quantities or not layers:
-            raise ValueError("nothing to read: texts, quantities and layers must not be empty")
         # A cache holds all layers: they cost nothing once the model has run, and the next question is about others.
         computed = list(range(self.n_layers)) if self.cache else layers
         values: dict[tuple[str, str], Array] = {}

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from judgekit.data import paths
+from judgekit.data.declared import declared_sets
 from judgekit.data.files import load_plain, replaced
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
 from judgekit.report.quotes import code_of, document_files, quoted_keys, tex_files
 from judgekit.report.results import ResultsError, check_inputs, load_provenance, load_results
 from judgekit.report.tables import latex_number
-from judgekit.report.workflow import OWN_REPORT
 
 # The one list of what is compiled, in order: the report points into the supplement.
 DOCUMENTS = ("supplement", "report", "slides", "report-zh", "slides-zh")
@@ -93,8 +93,7 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
 
 def own_title(run: str) -> str | None:
     """The title of the report of a run on one's own pairs; None of another run, which has all the documents."""
-    path = paths.project_root() / "params" / run / OWN_REPORT
-    return str(load_plain(path.read_text(encoding="utf-8"))["title"]) if path.is_file() else None
+    return next((one.title for one in declared_sets(run).values() if one.title), None)
 
 
 def write_generated(run: str) -> Path:

@@ -22,7 +22,6 @@ from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
-OWN_REPORT = "report.yaml"  # of a run on pairs of one's own: the title of its report
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -70,7 +69,7 @@ def jobs_of(run: str) -> dict[str, list[str]]:
     The sample run also executes each notebook that it has no file for.
     """
     known, paths = notebook_list(), _parameter_folder(run).glob("*.yaml")
-    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, DECLARED, SETS, OWN_REPORT))
+    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, DECLARED, SETS))
     if strange := [job for job in files if notebook_of(job) not in known]:
         raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
     files += [name for name in known if run == SAMPLE and name not in map(notebook_of, files)]

@@ -12,11 +12,11 @@ import pandas as pd
 from judgekit.data.benchmarks.outputs import published_of, published_on
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.sources.rows import read_rows
-from judgekit.judges import ASKED, Judge, asked_kind, load_judge, request_key, request_of
+from judgekit.judges import ASKED, Judge, asked_kind, load_judge
 from judgekit.judges.generative import load_asked
 from judgekit.judges.names import slug
 from judgekit.prompts import draw_demonstrations
-from judgekit.records import ORDERS, PreferencePair
+from judgekit.records import PreferencePair
 from judgekit.scoring import protocol_of, run_judge
 from judgekit.scoring.items import item_table
 from judgekit.scoring.store import VerdictStore
@@ -181,16 +181,3 @@ def _shown_judge(name: str, given: dict[str, Any], shots: Mapping[str, Any]) -> 
     drawn = draw_demonstrations(source, shots["shots"], shots["shots_seed"], shots["shots_order"], ties, tested)
     provider, _, model = name.partition("/")
     return load_asked(asked_kind(provider), model, given, drawn)
-
-
-def live_call_table(evaluators: Sequence[Evaluator], judges: Judges, sets: Sets, store: VerdictStore) -> pd.DataFrame:
-    """As `call_table`, of live evaluators, from the replies that the store holds."""
-    rows = []
-    for one in (one for one in evaluators if one.live):
-        judge = judges[one.judge]
-        for name, pairs in sets.items():
-            keys = [request_key(judge, request_of(pair, order)) for pair in pairs for order in ORDERS]
-            replies: list[Any] = list(store.get(judge.fingerprint, judge.decoding, keys).values())
-            written = fmean(len(reply.raw or "") + len(reply.earlier or "") for reply in replies)
-            rows.append((name, one.model, one.method, fmean(reply.calls for reply in replies), written))
-    return pd.DataFrame(rows, columns=CALLS)

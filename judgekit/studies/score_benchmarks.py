@@ -8,14 +8,8 @@ import time
 from pathlib import Path
 
 from judgekit.data.catalogue import load_set
-from judgekit.judges import declared_judges, load_judge, request_of
+from judgekit.judges import load_judge, request_of
 from judgekit.stats import Number
-
-
-def runs_here(name: str, run: str) -> bool:
-    """Whether a judge of a run computes on this machine, where others repeat verdicts or ask a server, for money."""
-    one = declared_judges(run).get(name)
-    return (one.name if one else name).partition("/")[0] not in ("replay", "openai")
 
 
 def resources_of(
