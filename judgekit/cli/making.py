@@ -14,7 +14,7 @@ from judgekit.cli.running import given_settings, loaded_judge
 from judgekit.data.files import load_plain
 
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
-_RUN = re.compile(r"[a-z][a-z0-9]*")
+_STATING = ("encoder/", "probe/", "layers/", "reward/", "baseline/features")  # probabilities; others in one pass alone
 
 
 def new(
@@ -27,10 +27,9 @@ def new(
 ) -> int:
     """Make a run of notebooks, and a report, on pairs of your own; make report RUN=NAME then executes it.
 
-    Writes params/RUN in this checkout: sets.yaml says where the pairs are and under which rule they are scored,
-    judges.yaml who judges (with the settings of --set, for those that take any), and one file for each notebook that
-    applies: agreement, and position bias; with labels also scores and length, with stated probabilities calibration.
-    Votes of several people (votes: {annotator: label} in a row) bring their ceilings. Edit the files, or add others.
+    Writes params/RUN in this checkout: sets.yaml (where the pairs are, how they are scored), judges.yaml (who judges,
+    with the settings of --set), and a file for each notebook that applies: agreement, and position bias; with labels
+    also scores and length, with stated probabilities calibration; with votes (annotator to label) people's ceilings.
     """
     from judgekit.data import paths
     from judgekit.data.declared import SETS
@@ -42,7 +41,7 @@ def new(
         folder = paths.project_root() / "params" / run
     except FileNotFoundError as outside:
         raise Stop(BAD_INPUT, str(outside)) from None
-    if not _RUN.fullmatch(run):
+    if not re.fullmatch("[a-z][a-z0-9]*", run):
         raise Stop(BAD_INPUT, f"RUN {run!r}: use lower-case letters and digits, a letter first")
     if folder.exists():
         raise Stop(BAD_INPUT, f"params/{run} is there already: choose another name, or edit its files")
@@ -58,17 +57,18 @@ def new(
         own = settings if name.partition("/")[0] in ASKED else None  # the others take none
         loaded_judge(name, own, True, weights=False)  # whatever is wrong is told now
         declared[slug] = {"name": name} | ({"settings": given} if own else {})
-    stating = [slug for name, slug in names.items() if _states(name, given)]
+    stating = [slug for name, slug in names.items() if name.startswith(_STATING) or given.get("mode") == "one_pass"]
     labelled = sum(source.labels.values())
     voted = any(len(row.pair.votes) > 1 for row in source.rows())
     own_set = {"file": str(Path(pairs).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
-    words = {"RUN": run, "RUN_votes": f"{run}_votes", "JUDGES": list(declared), "FIRST": next(iter(declared))}
-    words |= {"STATING": stating, "VOTED": [run] * voted}
+    words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
+    text = Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8")
+    for word, meant in (words | {"VOTED": run * voted}).items():  # all of lower-case letters, digits and "_"
+        text = text.replace(word, meant)
     needs = ["pairs", "labels", *["probabilities"] * bool(stating), *["votes"] * bool(stating and voted)]
-    studies = load_plain(Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8"))
     for need in needs if labelled >= FEW else needs[:1]:
-        files |= {f"{name}.yaml": {"run": run} | _filled(one, words) for name, one in studies[need].items()}
+        files |= {f"{name}.yaml": {"run": run} | one for name, one in load_plain(text)[need].items()}
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
@@ -77,20 +77,3 @@ def new(
         tell(f"note: {labelled} pairs have a label, so nothing is scored ({FEW} would do)")
     tell(f"next: make report RUN={run}")
     return DONE
-
-
-def _states(name: str, settings: dict[str, str]) -> bool:
-    """Whether a judge states probabilities."""
-    reads = name.startswith(("encoder/", "probe/", "layers/", "reward/")) or name == "baseline/features"
-    return reads or (name.startswith(("hf/", "vllm/")) and settings.get("mode") == "one_pass")
-
-
-def _filled(given: Any, words: dict[str, Any]) -> Any:
-    """Parameters with words in the place of their names; in a list, a list's members."""
-    if isinstance(given, dict):
-        return {words.get(name, name): _filled(value, words) for name, value in given.items()}
-    if not isinstance(given, list):
-        meant = words.get(given, given)
-        return [*meant] if isinstance(meant, list) else meant  # YAML would write one list in two places as an alias
-    filled = [_filled(each, words) for each in given]
-    return [one for each in filled for one in (each if isinstance(each, list) else [each])]

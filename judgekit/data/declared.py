@@ -63,9 +63,8 @@ def declared_sets(run: str = "*") -> dict[str, DeclaredSet]:
 
 def own_file(name: str) -> Path | None:
     """The file of a set of one's own, declared or ``file:PATH``; None of another set."""
-    given = name.removeprefix(paths.OWN) if name.startswith(paths.OWN) else None
-    if given is None and (one := declared_sets().get(name)):
-        given = one.file
+    one = declared_sets().get(name)
+    given = name.removeprefix(paths.OWN) if name.startswith(paths.OWN) else one and one.file
     if given is None:
         return None
     if given.startswith(HUB):
