@@ -64,7 +64,8 @@ def new(
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
     text = Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8")
-    for word, meant in (words | {"VOTED": run * voted}).items():  # all of lower-case letters, digits and "_"
+    words |= {"SLUGS": ", ".join(f"{slug}: {slug}" for slug in stating), "VOTED": run * voted}
+    for word, meant in words.items():  # all of lower-case letters, digits and "_"
         text = text.replace(word, meant)
     needs = ["pairs", "labels", *["probabilities"] * bool(stating), *["votes"] * bool(stating and voted)]
     for need in needs if labelled >= FEW else needs[:1]:
