@@ -121,7 +121,7 @@ def write_generated(run: str) -> Path:
     commits = {"build": _short_commit(git_state()), "made_at": list(dict.fromkeys(made_at))}
     _write(folder / "provenance.tex", "provenance", provenance=provenance, **commits)
     _write(folder / "team.tex", "team", team=_team(report / "team.yaml"))
-    _write(folder / "own.tex", "own", title=own_title(run) or run)
+    _write(folder / "own_title.tex", "own", title=own_title(run) or run)
     cuts = {family: {font.style: font for font in _installed() if font.family == family} for family in CHINESE.values()}
     _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=CHINESE, cuts=cuts)
     cases = sorted(outputs.glob("cases/*.tex"))
