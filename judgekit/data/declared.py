@@ -64,7 +64,7 @@ def declared_sets(run: str = "*") -> dict[str, DeclaredSet]:
 def own_file(name: str) -> Path | None:
     """The file of a set of one's own, declared or ``file:PATH``; None of another set."""
     one = declared_sets().get(name)
-    given = name.removeprefix(paths.OWN) if name.startswith(paths.OWN) else one and one.file
+    given = name.removeprefix(paths.OWN) if name.startswith(paths.OWN) else (one.file if one else None)
     if given is None:
         return None
     if given.startswith(HUB):
