@@ -4,10 +4,10 @@ project = "LLM-as-a-judge, studied in notebooks"
 html_title = project
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 html_theme = "furo"
-include_patterns = ["index.md", "gallery.md", "[A-Z]*.md", "docs/*.md", "notebooks/*", "api/*"]
+include_patterns = ["*.md", "docs/*.md", "notebooks/*", "api/*"]
 include_patterns += ["outputs/laptop/tables/*.md", "judgekit/pretrained/**/README.md"]
-exclude_patterns = ["README.md", "docs/moved.md"]  # the front page is made of it; names of the first edition
-# Tables and cards are linked where they are spoken of; GitHub draws the chart that is code here.
+exclude_patterns = ["README.md"]  # the front page is made of it
+# Tables, cards and what moved are linked where they are spoken of; GitHub draws the chart that is code here.
 suppress_warnings = ["toc.not_included", "misc.highlighting_failure"]
 nb_execution_mode = "off"
 nb_merge_streams = True
