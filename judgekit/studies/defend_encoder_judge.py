@@ -16,7 +16,6 @@ from judgekit.data.files import write_json
 from judgekit.judges.encoder import DEFENDED, END, FORMAT, PARTS, EncoderJudge, against_tampering, tamper_odds
 from judgekit.judges.surface import scores_of, standardise
 from judgekit.records import PreferencePair
-from judgekit.scoring.protocols import Pairs
 from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
@@ -29,7 +28,9 @@ _PENALTY = 0.03  # scikit-learn's C
 Parts = Mapping[str, Any]  # parameters of a part of a judge, by name
 
 
-def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[list[PreferencePair], list[str]]:
+def attacked_pairs(
+    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0
+) -> tuple[list[PreferencePair], list[str]]:
     """Decided pairs whose worse response (if not empty) was tampered with, in wordings for training, and each attack.
 
     ``per_pair``: attacks on each, drawn without replacement.
@@ -105,7 +106,7 @@ def defence_data(
     embedder = Embedder(judge.encoder, judge.bf16)
     reader = Reader(judge.surface.parts, embedder, judge.others, material.tied, *limits)
 
-    def table(pairs: Pairs, attacks: Sequence[str] = ()) -> DefenceTable:
+    def table(pairs: Sequence[PreferencePair], attacks: Sequence[str] = ()) -> DefenceTable:
         features = feature_table(pairs, reader.tied)
         ends = embedder.ends([text for pair in pairs for text in pair.responses], END)
         a, b = (np.array([ends[pair.responses[side]] for pair in pairs]) for side in (0, 1))
