@@ -127,7 +127,6 @@ def test_batches_hold_their_budgets(folders, monkeypatch):
         (["a"], ("median",), None, "'median' is none of"),
         (["a"], ("mean",), (3,), "layer 3: .* layers 0 to 2"),
         (["a"], ("mean",), (-1,), "layer -1"),
-        ([], ("mean",), None, "nothing to read"),
         (["a", ""], ("mean",), None, "the text '' has no tokens"),
     ],
 )

@@ -58,8 +58,7 @@ def new(
         loaded_judge(name, own, True, weights=False)  # whatever is wrong is told now
         declared[slug] = {"name": name} | ({"settings": given} if own else {})
     stating = [slug for name, slug in names.items() if name.startswith(_STATING) or given.get("mode") == "one_pass"]
-    labelled = sum(source.labels.values())
-    voted = any(len(row.pair.votes) > 1 for row in source.rows())
+    labelled, voted = sum(source.labels.values()), any(len(row.pair.votes) > 1 for row in source.rows())
     own_set = {"file": str(Path(pairs).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
