@@ -69,7 +69,7 @@ def new(
     needs = ["pairs", "labels", *["probabilities"] * bool(stating), *["votes"] * bool(stating and voted)]
     for need in needs if labelled >= FEW else needs[:1]:
         files |= {f"{name}.yaml": {"run": run} | one for name, one in load_plain(text)[need].items()}
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
         tell(f"wrote params/{run}/{name}")
