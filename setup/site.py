@@ -55,9 +55,7 @@ def write_notebooks(run: str, executed: list[str]) -> None:
     for path in sorted((SOURCE / "notebooks").glob("*.ipynb")):
         title, question = question_of(path)
         rows.append(f"| [{title}]({path.name}) | {question} | {'' if path.stem in executed else 'not run'} |")
-    said = (
-        f"Executed in the run `{run}`. Numbers of the sample are authored and say nothing about models; those of the "
-    )
+    said = f"Executed in the run `{run}`. The sample is authored, its numbers say nothing about models; those of the "
     said += "report are in [the gallery](../gallery.md) and the documents."
     table = "\n".join(["| notebook | question | |", "|---|---|---|", *rows])
     tree = "\n".join(path.stem for path in sorted((SOURCE / "notebooks").glob("*.ipynb")))

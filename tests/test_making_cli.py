@@ -79,6 +79,7 @@ def test_settings_go_to_those_who_take_them(project, monkeypatch):
         ((), "Mine", ["encoder/minilm"], "RUN 'Mine'"),
         ((), "../x", ["encoder/minilm"], "RUN '../x'"),
         ((), "there", ["encoder/minilm"], "params/there is there already"),
+        ((), "pandalm", ["encoder/minilm"], "a set is called so"),
         ((), "mine", ["encoder/none"], "no judge is called 'encoder/none'"),
         ((), "mine", ["encoder/minilm", "encoder/minilm@x"], "encoder/minilm@x"),
         (("--protocol", "best"), "mine", ["encoder/minilm"], "--protocol best: there are primary"),
@@ -111,6 +112,13 @@ def test_a_protocol_of_ones_own_takes_three_lines(project):
         (folder / "sets.yaml").write_text(text)
         with pytest.raises(DeclaredError, match=words):
             protocol_of("ours")
+
+
+def test_a_set_does_not_take_the_name_of_another(project):
+    (project / "params" / "mine").mkdir()
+    (project / "params" / "mine" / "sets.yaml").write_text("pandalm: {file: pairs.jsonl}")
+    with pytest.raises(DeclaredError, match="'pandalm', which is known by that name"):
+        load_set("pandalm")
 
 
 def test_two_runs_do_not_mean_different_sets_by_one_name(project):

@@ -27,9 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Judge or label pairs of responses, score verdicts, rate single answers, attack judges, collect responses, "
-    "convert files of other forms, make a run of notebooks, fetch data, list names, and show the verdict store. Exit "
-    "codes: 0 done; 2 bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 any "
-    "other failure.",
+    "convert files of others, make runs, fetch data, list names, and show the verdict store. Exit codes: 0 done; 2 "
+    "bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
 )
 for _command in (judge, score, rate, attack, label, collect, convert, new, fetch, store):
     app.command()(_command)

@@ -31,7 +31,7 @@ def new(
     with the settings of --set), and a file for each notebook that applies: agreement, and position bias; with labels
     also scores and length, with stated probabilities calibration; with votes (annotator to label) people's ceilings.
     """
-    from judgekit.data import paths
+    from judgekit.data import catalogue, paths
     from judgekit.data.declared import SETS
     from judgekit.judges import ASKED, DECLARED
     from judgekit.judges.names import unique_slugs
@@ -43,8 +43,8 @@ def new(
         raise Stop(BAD_INPUT, str(outside)) from None
     if not re.fullmatch("[a-z][a-z0-9]*", run):
         raise Stop(BAD_INPUT, f"RUN {run!r}: use lower-case letters and digits, a letter first")
-    if folder.exists():
-        raise Stop(BAD_INPUT, f"params/{run} is there already: choose another name, or edit its files")
+    if folder.exists() or run in (*catalogue.SAMPLE_SETS, *catalogue.SETS):
+        raise Stop(BAD_INPUT, f"params/{run} is there already, or a set is called so: choose another name")
     if protocol not in (known := protocols_for(paths.OWN)):
         raise Stop(BAD_INPUT, f"--protocol {protocol}: there are {', '.join(known)}")
     source, given = check_source(pairs), given_settings(settings)
@@ -57,7 +57,8 @@ def new(
         own = settings if name.partition("/")[0] in ASKED else None  # the others take none
         loaded_judge(name, own, True, weights=False)  # whatever is wrong is told now
         declared[slug] = {"name": name} | ({"settings": given} if own else {})
-    stating = [slug for name, slug in names.items() if name.startswith(_STATING) or given.get("mode") == "one_pass"]
+    reading = (*_STATING, "hf/", "vllm/") if given.get("mode") == "one_pass" else _STATING
+    stating = [slug for name, slug in names.items() if name.startswith(reading)]
     labelled, voted = sum(source.labels.values()), any(len(row.pair.votes) > 1 for row in source.rows())
     own_set = {"file": str(Path(pairs).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
@@ -72,8 +73,7 @@ def new(
     folder.mkdir(parents=True)
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
-        tell(f"wrote params/{run}/{name}")
     if labelled < FEW:
         tell(f"note: {labelled} pairs have a label, so nothing is scored ({FEW} would do)")
-    tell(f"next: make report RUN={run}")
+    tell(f"params/{run} has {', '.join(files)}; next: make report RUN={run}")
     return DONE

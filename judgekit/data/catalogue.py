@@ -6,7 +6,7 @@ from pathlib import Path
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, PROTECTED, UNLABELLED, protected_prompts
 from judgekit.data.corpora import ANSWERS, CORPORA, preferred_responses
 from judgekit.data.corpora.aspect_ratings import RATED, load_rated, read_probing_file
-from judgekit.data.declared import declared_sets, own_file
+from judgekit.data.declared import DeclaredError, declared_sets, own_file
 from judgekit.data.files import sha256_of
 from judgekit.data.loading import Loaded
 from judgekit.data.pairfile import read_pairs
@@ -23,8 +23,7 @@ LONG_PROTECTED = ("rm_bench", "evalbiasbench")
 
 
 def load_set(name: str) -> list[PreferencePair]:
-    """The pairs of a test set, a corpus, a part of the sample (``sample_train``), or of one's own: ``file:PATH``, or a
-    name that a run declares (``params/<run>/sets.yaml``).
+    """The pairs of a test set, a corpus, a part of the sample, or of one's own (``file:PATH``, or declared by a run).
 
     A relative path is one of the working folder, else of the project. KeyError lists the sets; ValueError if two items
     share an id; DataError if a file cannot be had; PairFileError as of `read_pairs`.
@@ -36,10 +35,12 @@ def load_set_with_report(name: str) -> Loaded:
     """The pairs of a set, and counts of what was repaired, skipped or is odd."""
     if name in SAMPLE_SETS:
         return with_counts(load_sample(name), {})
+    if path := own_file(name):
+        if name in SETS:
+            raise DeclaredError(f"a run declares a set {name!r}, which is known by that name: choose another")
+        return with_counts(read_pairs(path), {})
     if name in SETS:
         return with_counts(*SETS[name].load())
-    if path := own_file(name):
-        return with_counts(read_pairs(path), {})
     known = ", ".join([*SAMPLE_SETS, *SETS, *declared_sets()])
     raise KeyError(f"no set is called {name!r}; there are {known}, and {OWN}PATH")
 
@@ -47,7 +48,7 @@ def load_set_with_report(name: str) -> Loaded:
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
     """File to SHA-256 for all that the named sets, of whatever kind, are read from, save the sample."""
     names = list(names)
-    own = {name: sha256_of(path) for name in names if name not in SETS and (path := own_file(name))}
+    own = {name: sha256_of(path) for name in names if (path := own_file(name))}
     sets = ANSWERS | SETS  # a name that stands in both is read from the same files
     registered = {file: digest for name in names if name in sets for file, digest in sets[name].hashes().items()}
     return own | registered | source_hashes([RATED[name] for name in names if name in RATED])
