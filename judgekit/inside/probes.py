@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_sample_weight
+from threadpoolctl import threadpool_limits
 
 from judgekit.stats import Array, Floats, ratio
 
@@ -379,6 +380,7 @@ class NestedResult:
     choices: list[Choice]  # one per outer fold
 
 
+@threadpool_limits.wrap(limits=1)  # matrices are small
 def nested_probe(
     features: Mapping[str, Array],
     labels: Array,

@@ -77,7 +77,8 @@ class Rater:
         from judgekit.models.states import StateReader
 
         probes = list(self.probes.values())
-        reader = StateReader(self.model, limit=probes[0].inputs.limit)
+        inputs, top = probes[0].inputs, max(probe.inputs.layers[-1] for probe in probes)
+        reader = StateReader(self.model, limit=inputs.limit, bf16=inputs.bf16, top=top)
         for probe in probes:
             probe.check_model(reader)
         return reader

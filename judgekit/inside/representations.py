@@ -75,11 +75,11 @@ class StateCache:
             save_file({_TENSOR: np.ascontiguousarray(array)}, temporary)
 
 
-def cached_reader(run: str, base: str, limit: int = 512) -> "StateReader":
+def cached_reader(run: str, base: str, limit: int = 512, bf16: bool = False) -> "StateReader":
     """A reader of a frozen model's states, ``limit`` tokens of a text at most, which are cached in the run's folder."""
     from judgekit.models.states import StateReader
 
-    return StateReader(base, limit=limit, cache=StateCache(run_folder(run, "models", "states")))
+    return StateReader(base, limit, StateCache(run_folder(run, "models", "states")), bf16)
 
 
 def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inputs:
@@ -90,7 +90,8 @@ def inputs_of(reader: "StateReader", pooling: str, layers: Sequence[int]) -> Inp
         raise ValueError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
     if list(layers) != sorted(set(layers) & set(range(reader.n_layers))):
         raise ValueError(f"layers {list(layers)}: ascending numbers from 0 to {reader.n_layers - 1} are needed")
-    return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), reader.encoder.width, reader.limit)
+    width = reader.encoder.width
+    return Inputs(reader.name, reader.fingerprint, pooling, tuple(layers), width, reader.limit, reader.bf16)
 
 
 def states_for(probes: Mapping[str, SavedProbe], reader: "StateReader", texts: Sequence[str]) -> dict[str, Array]:

@@ -49,7 +49,7 @@ class Inputs:
     layers: Annotated[_Ascending, Field(min_length=1)]
     width: int  # of one layer's pooled vector
     limit: int  # tokens read of a text
-    bf16: bool = False  # whether the model computed in bfloat16, which no reader does now
+    bf16: bool = False  # whether the model multiplied in bfloat16, where the processor has it
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ class SavedProbe:
 
     def check_model(self, reader: Any) -> None:
         """Refuse a `StateReader` of another model, or that reads otherwise: ProbeError names the field."""
-        for name, given in {"model_fingerprint": reader.fingerprint, "limit": reader.limit, "bf16": False}.items():
+        for name in ("model_fingerprint", "limit", "bf16"):
+            given = getattr(reader, name.removeprefix("model_"))
             if given != (own := getattr(self.inputs, name)):
                 raise ProbeError(f"the probe was fitted on {self.inputs.model} with {name} {own}, not with {given}")
 

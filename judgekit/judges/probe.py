@@ -22,7 +22,7 @@ from judgekit.models.states import StateReader
 from judgekit.records import Reply, fingerprint_of
 
 _TIES = "ties.json"
-_REMEMBERED = 50_000  # texts whose states are kept in memory: 3 kB per layer of MiniLM
+_REMEMBERED = 20_000  # texts whose states are kept in memory: 7 kB per layer of 896 numbers
 
 
 def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> None:
@@ -59,7 +59,7 @@ class ProbeJudge:
             wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
             raise ProbeError(f"{folder / CONFIG}: {wrong}")
         inputs = self.probe.inputs
-        self.reader = StateReader(inputs.model, limit=inputs.limit)
+        self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, top=inputs.layers[-1])
         self.probe.check_model(self.reader)
         self._read: dict[str, Any] = {}
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]

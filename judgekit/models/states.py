@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded, token_batches
+from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, native_bf16, padded, token_batches
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
@@ -61,15 +61,18 @@ class StateReader:
     """A frozen encoder or decoder that is read from the inside.
 
     ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
-    middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. ``bf16``: compute in
-    bfloat16 (autocast); pooling is in float32 all the same. Unavailable where there is no such model, or it lacks
-    weights; ValueError for an encoder-decoder.
+    middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. ``bf16``: multiply in
+    bfloat16 where the processor has it; pooling is in float32 all the same. ``top``: the highest layer that will be
+    read; blocks that only serve higher ones never run. Unavailable where there is no such model, or it lacks weights;
+    ValueError for an encoder-decoder.
     """
 
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
     attention_cells = 2**22  # of one head's maps per pass, for attention entropy: all layers' maps are in memory too
 
-    def __init__(self, name: str = "minilm", limit: int = 512, cache: Any = None, bf16: bool = False) -> None:
+    def __init__(
+        self, name: str = "minilm", limit: int = 512, cache: Any = None, bf16: bool = False, top: int | None = None
+    ) -> None:
         files = model_files(base_location(name))
         self.encoder = TextEncoder(files.base, files.revision, files.adapter)
         self.name, self.bf16 = name, bf16
@@ -81,11 +84,11 @@ class StateReader:
         room = self.encoder.max_positions - _position_offset(self.model)
         self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
         self.model.config.use_cache = False
-
-    @property
-    def n_layers(self) -> int:
-        """Layers that can be read, the embedding output among them."""
-        return self.model.config.num_hidden_layers + 1
+        self.n_layers = self.model.config.num_hidden_layers + 1  # that can be read, the embedding output among them
+        if bf16 and native_bf16():
+            self.encoder.keep_bf16()
+        if top is not None and top + 2 < self.n_layers:  # one block more: the last state has been through the norm
+            self.n_layers = _cut(self.model, top + 1)
 
     def read(
         self, texts: Sequence[str], quantities: Sequence[str] = ("mean",), layers: Sequence[int] | None = None
@@ -166,6 +169,17 @@ class StateReader:
 
         stacked = {name: torch.stack([quantity_at(name, layer) for layer in layers], dim=1) for name in quantities}
         return {name: values.float().cpu().numpy() for name, values in stacked.items()}
+
+
+def _cut(model: Any, n_kept: int) -> int:
+    """Layers that can be read once the blocks above the lowest ``n_kept`` are gone."""
+    n_blocks = model.config.num_hidden_layers
+    for parent in model.modules():
+        for name, blocks in parent.named_children():
+            if isinstance(blocks, torch.nn.ModuleList) and len(blocks) == n_blocks:
+                setattr(parent, name, blocks[:n_kept])
+                return n_kept + 1
+    return n_blocks + 1  # no list of blocks: all of them run
 
 
 def _position_offset(model: Any) -> int:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
@@ -59,10 +58,10 @@ def run_study(
 
 
 def _study_cell(cell: Cell, methods: Mapping[str, Method], folder: Path, seed: int) -> Results:
-    """One cell by every method, on one thread: matrices are small, and cells are many."""
+    """One cell by every method."""
     results: Results = {}
     searches: dict[Any, dict[int, Any]] = {}  # methods of the same features share what was scored
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # A candidate that has not converged is a candidate all the same: the folds say what it is worth.
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, method in methods.items():
