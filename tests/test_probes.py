@@ -293,11 +293,13 @@ def test_a_saved_probe_needs_no_scikit_learn():
 
 def test_another_model_or_shape_is_refused():
     _, saved, states = fitted("logistic")
-    saved.check_model(SimpleNamespace(fingerprint="f" * 64, limit=512))
+    saved.check_model(SimpleNamespace(fingerprint="f" * 64, limit=512, bf16=False))
     with pytest.raises(ProbeError, match=r"fitted on sample/model with model_fingerprint f{64}, not with a{64}"):
         saved.check_model(SimpleNamespace(fingerprint="a" * 64, limit=512))
     with pytest.raises(ProbeError, match="with limit 512, not with 256"):
-        saved.check_model(SimpleNamespace(fingerprint="f" * 64, limit=256))
+        saved.check_model(SimpleNamespace(fingerprint="f" * 64, limit=256, bf16=False))
+    with pytest.raises(ProbeError, match="with bf16 False, not with True"):
+        saved.check_model(SimpleNamespace(fingerprint="f" * 64, limit=512, bf16=True))
     with pytest.raises(ValueError, match=r"shape \(30, 1, 6\).*\(n_texts, 2, 6\)"):
         saved.probabilities(states[:, :1])
 

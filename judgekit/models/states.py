@@ -4,7 +4,7 @@ Layers are numbered as transformers numbers hidden states: 0 is the embedding ou
 (counted from 1), and the last one has been through the final norm where the model has one (Llama, Qwen; not BERT).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
 POOLINGS = ("mean", "last", "max")
-TOKEN_STATISTICS, ATTENTION_ENTROPY = "token_statistics", "attention_entropy"
-QUANTITIES = (*POOLINGS, TOKEN_STATISTICS, ATTENTION_ENTROPY)
+TOKEN_STATISTICS = "token_statistics"
+QUANTITIES = (*POOLINGS, TOKEN_STATISTICS)
 Array = np.ndarray[Any, Any]
 
 
@@ -50,13 +50,6 @@ def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return values.masked_fill(~mask.unsqueeze(-1), 0).sum(1) / mask.sum(1, keepdim=True)
 
 
-def mean_entropy(weights: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Entropy of attention weights (n_texts, n_heads, n_columns, n_columns) in nats, averaged over attending tokens."""
-    heads = [torch.special.entr(weights[:, head].float()).sum(-1) for head in range(weights.shape[1])]
-    entropies = torch.stack(heads, dim=1).masked_fill(~mask.unsqueeze(1), 0)  # (n_texts, n_heads, n_columns)
-    return entropies.sum(-1) / mask.sum(-1, keepdim=True)
-
-
 class StateReader:
     """A frozen encoder or decoder that is read from the inside.
 
@@ -68,7 +61,6 @@ class StateReader:
     """
 
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
-    attention_cells = 2**22  # of one head's maps per pass, for attention entropy: all layers' maps are in memory too
 
     def __init__(
         self, name: str = "minilm", limit: int = 512, cache: Any = None, bf16: bool = False, top: int | None = None
@@ -78,7 +70,6 @@ class StateReader:
         self.name, self.bf16 = name, bf16
         self.fingerprint = fingerprint_of(files.digest, *(["bf16"] if bf16 else []))
         self.model, self.cache = self.encoder.model, cache
-        self._kernel = self.model.config._attn_implementation
         if self.model.config.is_encoder_decoder:
             raise ValueError(f"{name} is an encoder-decoder: encoders and decoders can be read")
         room = self.encoder.max_positions - _position_offset(self.model)
@@ -87,17 +78,16 @@ class StateReader:
         self.n_layers = self.model.config.num_hidden_layers + 1  # that can be read, the embedding output among them
         if bf16 and native_bf16():
             self.encoder.keep_bf16()
-        if top is not None and top + 2 < self.n_layers:  # one block more: the last state has been through the norm
-            self.n_layers = _cut(self.model, top + 1)
+        if top is not None and cache is None and top + 2 < self.n_layers:
+            self.n_layers = _cut(self.model, top)
 
     def read(
         self, texts: Sequence[str], quantities: Sequence[str] = ("mean",), layers: Sequence[int] | None = None
     ) -> dict[str, Array]:
         """Quantities of texts at layers, float32, by quantity: shape (n_texts, n_layers, width of the quantity).
 
-        Quantities are poolings; ``token_statistics``; ``attention_entropy``, one number per head (0 at layer 0, where
-        nothing attends; at layer ``l`` of the attention inside block ``l``). Equal texts are read once. ValueError
-        where a quantity or layer is unknown, a text has no tokens, or a state is not finite.
+        Quantities are poolings and ``token_statistics``. Equal texts are read once. ValueError where a quantity or
+        layer is unknown, a text has no tokens, or a state is not finite.
         """
         layers = list(range(self.n_layers)) if layers is None else list(layers)
         if unknown := [name for name in quantities if name not in QUANTITIES]:
@@ -117,7 +107,7 @@ class StateReader:
                 if not unread[missing][text]:
                     raise ValueError(f"the text {text!r} has no tokens: there is nothing to read")
         for missing, ids in unread.items():
-            for batch in self._batches({text: len(row) for text, row in ids.items()}, ATTENTION_ENTROPY in missing):
+            for batch in token_batches({text: len(row) for text, row in ids.items()}, self.batch_tokens):
                 for name, arrays in self.forward([ids[text] for text in batch], missing, computed).items():
                     for text, array in zip(batch, arrays, strict=True):
                         if not np.isfinite(array).all():
@@ -132,37 +122,19 @@ class StateReader:
     def _key(self, text: str, quantity: str) -> str:
         return self.cache.key(self.fingerprint, text, quantity, self.limit)
 
-    def _batches(self, lengths: Mapping[str, int], with_attention: bool) -> Iterator[list[str]]:
-        budget = self.batch_tokens
-        if with_attention:  # memory grows with the square: count squares, and stay within both budgets
-            per_token = max(1, self.attention_cells // self.batch_tokens)
-            lengths = {text: n * max(n, per_token) for text, n in lengths.items()}
-            budget = self.attention_cells
-        return token_batches(lengths, budget)
-
     @torch.inference_mode()
     def forward(
         self, id_lists: Sequence[Sequence[int]], quantities: Sequence[str], layers: Sequence[int]
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
         ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, "cpu")
-        read, attending = mask.bool(), ATTENTION_ENTROPY in quantities
-        # Faster kernels never form attention weights; states then differ from theirs by float rounding.
-        kernel = "eager" if attending else self._kernel
-        if self.model.config._attn_implementation != kernel:
-            self.model.set_attn_implementation(kernel)
+        read = mask.bool()
         with computing_in_bf16("cpu", self.bf16):
-            output = self.model(ids, attention_mask=mask, output_hidden_states=True, output_attentions=attending)
-        states, n_blocks = output.hidden_states, self.n_layers - 1
-        if len(states) != self.n_layers:
+            states = self.model(ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        if len(states) < self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
-        maps = [weights for weights in output.attentions or () if weights is not None]
-        if attending and len(maps) != n_blocks:
-            raise ValueError(f"{self.name} shows attention weights of {len(maps)} of {n_blocks} blocks: no entropy")
 
         def quantity_at(name: str, layer: int) -> torch.Tensor:
-            if name == ATTENTION_ENTROPY:
-                return mean_entropy(maps[max(layer, 1) - 1], read) * min(layer, 1)
             return (
                 token_statistics(states[layer], read) if name == TOKEN_STATISTICS else pool(states[layer], read, name)
             )
@@ -171,14 +143,14 @@ class StateReader:
         return {name: values.float().cpu().numpy() for name, values in stacked.items()}
 
 
-def _cut(model: Any, n_kept: int) -> int:
-    """Layers that can be read once the blocks above the lowest ``n_kept`` are gone."""
+def _cut(model: Any, top: int) -> int:
+    """Layers that can be read once blocks that serve none up to ``top`` are gone."""
     n_blocks = model.config.num_hidden_layers
     for parent in model.modules():
         for name, blocks in parent.named_children():
             if isinstance(blocks, torch.nn.ModuleList) and len(blocks) == n_blocks:
-                setattr(parent, name, blocks[:n_kept])
-                return n_kept + 1
+                setattr(parent, name, blocks[: top + 1])  # one more: the last state has been through the norm
+                return top + 1
     return n_blocks + 1  # no list of blocks: all of them run
 
 

@@ -55,8 +55,6 @@ def read_states(ratings: Ratings, reader: "StateReader", quantities: Sequence[st
 
     ``length``, shape (1, 2), is always there: logarithms of one plus the characters, and the words, of the response.
     """
-    from judgekit.models.states import ATTENTION_ENTROPY
-
     items = [item for aspects in ratings.values() for items in aspects.values() for item in items]
     responses = {rated_text(item.question, item.response): item.response for item in items}
     ordered, states = sorted(responses, key=lambda text: (len(text), text)), {}
@@ -67,8 +65,6 @@ def read_states(ratings: Ratings, reader: "StateReader", quantities: Sequence[st
             for row, text in enumerate(batch):
                 length = np.log1p([[len(responses[text]), len(words_of(responses[text]))]])
                 states[text] = {name: read[name][row] for name in quantities} | {"length": length}
-                if ATTENTION_ENTROPY in quantities:
-                    states[text][ATTENTION_ENTROPY] = read[ATTENTION_ENTROPY][row, 1:]  # nothing attends at layer 0
             bar.update(len(batch))
     return states
 
