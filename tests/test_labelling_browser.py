@@ -170,10 +170,32 @@ def test_undo_skip_raw_text_and_reference(browser, tmp_path):
     assert [vote.label is None for vote in read_lines(tmp_path / "votes.jsonl")] == [False, True, *[False] * 4]
 
 
+def test_both_bad_and_a_comment_are_filed_with_the_vote_and_letters_of_a_comment_are_no_votes(browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    with Labelling(calm(3), tmp_path / "votes.jsonl", "ann", order="file") as page:
+        opened(browser, page.link())
+        press(browser, "c", moves=False)
+        press(browser, "absx 12, <b>neither</b> adds up", moves=False)
+        assert value_of(browser, "now.progress.done") == 0
+        press(browser, Keys.ESCAPE, moves=False)
+        press(browser, "x")
+        assert value_of(browser, "document.getElementById('comment').value") == ""
+        press(browser, "t")
+        press(browser, "c", moves=False)
+        press(browser, "clear", moves=False)
+        browser.execute_script("document.querySelector('[data-choice=first]').click()")
+        wait(browser, "!busy && now.progress.done === 3")
+    first, second, third = read_lines(tmp_path / "votes.jsonl")
+    assert (first.label, first.both_bad, first.comment) == ("tie", True, "absx 12, <b>neither</b> adds up")
+    assert (second.label, second.both_bad, second.comment) == ("tie", False, "")
+    assert third.label in ("A", "B") and third.comment == "clear"
+
+
 def test_a_key_held_down_or_with_control_is_no_vote(browser, tmp_path):
     with Labelling(calm(), tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())
-        for init in ({"key": "1", "repeat": True}, {"key": "1", "ctrlKey": True}, {"key": "x"}):
+        for init in ({"key": "1", "repeat": True}, {"key": "1", "ctrlKey": True}, {"key": "q"}):
             browser.execute_script(f"document.dispatchEvent(new KeyboardEvent('keydown', {json.dumps(init)}))")
         twice = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '1'}));"
         browser.execute_script(twice * 2)

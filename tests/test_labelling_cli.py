@@ -74,10 +74,10 @@ def test_votes_are_there_after_an_interrupt(folder):
         for link in links.values():
             with Client(link) as client:
                 assert client.now["pair"]["question"]["raw"] == "Question 0?"
-                client.act("vote", choice="tie")
+                client.act("vote", choice="both_bad", comment="x" * 2000)
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
-        assert process.wait(20) == 0 and "3 votes are in votes.jsonl" in rest
+        assert process.wait(20) == 0 and "3 votes are in votes.jsonl, both bad in 2" in rest
     assert read_votes(folder / "votes.jsonl").annotators == ("zoe", "ann", "张三")
 
 

@@ -42,6 +42,19 @@ def test_votes_come_back_as_a_table(tmp_path):
     assert votes.codes.tolist() == [[0, -1], [2, 1]]
 
 
+def test_both_bad_is_a_tie_with_a_mark_and_a_file_of_before_is_read(tmp_path):
+    bad = Vote("i2", "ann", "tie", "ba", 2.0, AT, None, True, "neither answers")
+    path = written(tmp_path / "v.jsonl", vote(), bad)
+    plain, marked = path.read_text().splitlines()
+    assert "both_bad" not in plain and "comment" not in plain  # as before there were such votes, the check included
+    assert read_lines(path) == [vote(), bad] and read_votes(path).codes.tolist() == [[0], [2]]
+    path.write_text(f"{plain}\n{marked.replace('neither answers', 'both answer')}\n")
+    with pytest.raises(PairFileError, match=r"line 2: field 'check'"):
+        read_lines(path)
+    with pytest.raises(ValueError, match="at most 2000"):
+        Vote("i2", "ann", "tie", "ba", 2.0, AT, None, True, "x" * 2001)
+
+
 def test_later_lines_supersede_and_null_takes_back(tmp_path):
     path = written(tmp_path / "v.jsonl", vote(), vote("i2"), vote("i2", label=None), vote(label="B"))
     votes = read_votes(path)

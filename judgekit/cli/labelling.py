@@ -36,14 +36,15 @@ def label(
     sides are drawn anew for each annotator and pair. Ctrl-C ends it, and the same command goes on from there.
 
     --votes gets one line per vote, on disk before the page confirms it: item_id, annotator, label (A, B or tie in the
-    file's own order; null takes the vote back), shown (ab or ba), seconds, at, pair (a hash of the texts). Later lines
-    supersede earlier ones.
+    file's own order; null takes the vote back), shown (ab or ba), seconds, at, pair (a hash of the texts), both_bad and
+    comment where they say something. Later lines supersede earlier ones.
 
     With --order active and --judge, the pairs that the judge is least sure of come first; without a judge, those with
     the fewest votes. Exit code 3: the judge failed on some pairs, which came last; their votes are there.
     """
     from judgekit.people.labelling.server import Labelling
     from judgekit.people.labelling.session import fewest_votes_first
+    from judgekit.people.labelling.votefile import read_lines, standing
 
     if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
@@ -80,7 +81,8 @@ def label(
             while page.thread.is_alive():
                 page.thread.join(0.5)
     if not quiet:
-        tell(f"{int(page.votes().given.sum())} votes are in {votes}")
+        n_bad = sum(vote.both_bad for vote in standing(read_lines(votes)).values())
+        tell(f"{int(page.votes().given.sum())} votes are in {votes}" + (f", both bad in {n_bad}" if n_bad else ""))
     return SOME_FAILED if n_failed else DONE
 
 

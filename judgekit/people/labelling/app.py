@@ -35,7 +35,7 @@ from judgekit.records import PreferencePair, Turn
 PAGE = Path(__file__).with_name("page")
 MOST_STEPS = 80_000  # of the parser, some ten microseconds each: what takes more is shown as it is written
 _SPECIAL = re.compile(r"[^\w ]|_")  # what may end a run of plain text
-LARGEST_BODY = 4096  # bytes; a vote takes a hundred
+LARGEST_BODY = 16_384  # bytes; a vote takes a hundred, a comment of 2,000 characters up to 8,000
 # Another name means that a foreign one was pointed at this machine (DNS rebinding). A tunnel may end at another port.
 _HOSTS = ("127.0.0.1", "localhost")
 _HEADERS = {
@@ -104,10 +104,11 @@ def _refusal(request: Request) -> tuple[int, str] | None:
 
 
 class _Action(BaseModel):
-    """What the page sends; ``choice`` with a vote alone."""
+    """What the page sends; ``choice`` and ``comment`` with a vote alone."""
 
     ticket: str
     choice: str = ""
+    comment: str = ""
 
 
 class _Page:
@@ -155,13 +156,13 @@ class _Page:
             sent = _Action.model_validate_json(await request.body())
         except ValidationError:
             raise HTTPException(400, "The request has no ticket, or what it has is no text.") from None
-        return await run_in_threadpool(self._done, annotator, action, sent.ticket, sent.choice)
+        return await run_in_threadpool(self._done, annotator, action, sent.ticket, sent.choice, sent.comment)
 
-    def _done(self, annotator: str, action: str, ticket: str, choice: str) -> Response:
+    def _done(self, annotator: str, action: str, ticket: str, choice: str, comment: str) -> Response:
         """The reply to an action; it is sent after the vote is on disk."""
         try:
             if action == "vote":
-                new = self.session.vote(annotator, ticket, choice)
+                new = self.session.vote(annotator, ticket, choice, comment)
                 message = "Stored: {done} of {of}." if new else "This vote was stored already."
             elif action == "skip":
                 self.session.skip(annotator, ticket)

@@ -28,7 +28,7 @@ LEAST_PROMPTS = 20  # with fewer, an interval says nothing
 PACE_VOTES = 20  # latest votes that the pace is taken from
 REFRESH = 10  # votes after which an order of one's own is asked for anew
 LONGEST_REASON = 200  # characters of the failure of an order of one's own that annotators are shown
-CHOICES = {"first": "A", "second": "B", "tie": "tie"}
+CHOICES = {"first": "A", "second": "B", "tie": "tie", "both_bad": "tie"}
 
 
 def drawn(seed: int, *names: str) -> int:
@@ -192,13 +192,13 @@ class Session:
         codes[positions(given.items, self.pairs, "item")] = given.codes
         return replace(given, items=tuple(self.pairs), codes=codes, clusters=tuple(self.clusters.values()))
 
-    def vote(self, annotator: str, ticket: str, choice: str) -> bool:
-        """Put a vote ("first", "second" or "tie") on disk; whether it is new, for one that is sent again is filed once.
+    def vote(self, annotator: str, ticket: str, choice: str, comment: str = "") -> bool:
+        """Put a vote (one of `CHOICES`) on disk; whether it is new, for one that is sent again is filed once.
 
         Nothing is filed where it raises: StaleTicket, ValueError for another choice, OSError if it was not written.
         """
         if choice not in CHOICES:
-            raise ValueError(f"choice {choice!r:.40}: use first, second or tie")
+            raise ValueError(f"choice {choice!r:.40}: use {', '.join(CHOICES)}")
         with self._lock:
             state = self.annotators[annotator]
             if ticket in state.spent and state.spent[ticket][1] == choice:
@@ -206,7 +206,8 @@ class Session:
             item = state.present(ticket)
             shown = shown_order(self._seed, annotator, item)
             label = SWAPPED[CHOICES[choice]] if shown == "ba" else CHOICES[choice]
-            self._append(annotator, item, label, shown, round(time.monotonic() - state.since, 1))
+            seconds = round(time.monotonic() - state.since, 1)
+            self._append(annotator, item, label, shown, seconds, choice == "both_bad", comment)
             state.spent[ticket] = item, choice
             state.skipped.pop(item, None)
             state.ticket = ""
@@ -234,9 +235,9 @@ class Session:
             state.show(item)
             return True
 
-    def _append(self, annotator: str, item: str, label: Any, shown: Any, seconds: float | None) -> None:
+    def _append(self, annotator: str, item: str, label: Any, shown: Any, seconds: float | None, *more: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.file.append(Vote(item, annotator, label, shown, seconds, at, _texts_hash(self.pairs[item])))
+        self.file.append(Vote(item, annotator, label, shown, seconds, at, _texts_hash(self.pairs[item]), *more))
 
     def close(self) -> None:
         with self._lock:

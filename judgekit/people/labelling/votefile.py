@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from filelock import lock_descriptor
 from pydantic import AfterValidator, ConfigDict, Field, InstanceOf, ValidationError
@@ -62,6 +62,8 @@ class Vote:
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None  # from the first showing to the vote
     at: Annotated[str, AfterValidator(_dated)]  # date and time with offset, ISO 8601
     pair: str | None = None  # short hash of the texts that were shown; a file without it is read all the same
+    both_bad: bool = False  # a tie of two bad responses; like the comment, only written where it says something
+    comment: Annotated[str, Field(max_length=2000)] = ""
 
 
 class VoteFile:
@@ -102,7 +104,7 @@ class VoteFile:
     def append(self, vote: Vote) -> None:
         """Write one vote; when this returns it is on disk. PairFileError if it could not be read again; OSError if it
         could not be written, or another program moved, replaced or wrote to the file, which is then as it was."""
-        fields = asdict(vote)  # in ASCII, so that an item's id may hold anything
+        fields = _written(vote)  # in ASCII, so that an item's id may hold anything
         line = json.dumps(fields | {"check": fingerprint_of(fields)[:_CHECK]}).encode() + b"\n"
         _vote_in(line, Place(Path("a vote")))
         self._check()
@@ -144,6 +146,11 @@ def read_lines(path: str | Path) -> list[Vote]:
         absent = isinstance(error, FileNotFoundError)
         raise Place(path).error("there is no such file" if absent else f"cannot be read ({error})") from None
     return _parse(content, path, "left out")[0]
+
+
+def _written(vote: Vote) -> dict[str, Any]:
+    """The fields of a vote that stand in its line."""
+    return {name: value for name, value in asdict(vote).items() if value or name not in ("both_bad", "comment")}
 
 
 def _regular(path: str | Path) -> Path:
@@ -211,7 +218,7 @@ def _vote_in(line: bytes, place: Place) -> Vote:
     check = fields.pop("check", None)  # a file without it is read all the same
     try:
         vote = Vote(**fields)
-        if check not in (None, fingerprint_of(asdict(vote))[:_CHECK]):
+        if check not in (None, fingerprint_of(_written(vote))[:_CHECK]):
             raise place.error("is not of this line: it was changed, or is damaged", "check")
         return vote
     except ValidationError as bad:

@@ -4,7 +4,7 @@
 const place = location.pathname;
 const byId = (id) => document.getElementById(id);
 const KEYS = {
-  1: "first", a: "first", 2: "second", b: "second", 0: "tie", t: "tie",
+  1: "first", a: "first", 2: "second", b: "second", 0: "tie", t: "tie", x: "both_bad", c: "comment",
   s: "skip", u: "undo", r: "raw", f: "reference", h: "help", "?": "help",
 };
 const LEAST = 250; // milliseconds that a pair must have been seen: a key hit twice is no vote on the next one
@@ -127,6 +127,8 @@ function show(another) {
     texts();
   }
   if (another) {
+    byId("comment").value = "";
+    byId("comment").blur();
     if (now.pair !== null) {
       on.reference = false;
       byId("reference-box").hidden = true;
@@ -162,16 +164,22 @@ function act(name) {
     return;
   }
   if (busy || now === null) return;
-  if (name === "undo") {
+  if (name === "comment") {
+    byId("comment").focus();
+  } else if (name === "undo") {
     ask("POST", "undo", { ticket: now.ticket });
   } else if (now.pair !== null && performance.now() - shownAt > LEAST) {
     if (name === "skip") ask("POST", "skip", { ticket: now.ticket });
-    else ask("POST", "vote", { ticket: now.ticket, choice: name });
+    else ask("POST", "vote", { ticket: now.ticket, choice: name, comment: byId("comment").value.trim() });
   }
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) return;
+  if (event.target === byId("comment")) { // letters are letters here
+    if (event.key === "Escape") byId("comment").blur();
+    return;
+  }
   if (event.key === "Escape" && on.help) toggle("help");
   const name = KEYS[event.key.toLowerCase()];
   if (name) {
