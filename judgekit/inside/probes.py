@@ -348,6 +348,7 @@ class Search:
         return Choice(name, layers[name], family, setting, *self.score(name, layers[name], family, setting), ranking)
 
 
+@threadpool_limits.wrap(limits=1)
 def choose_probe(
     features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space | None = None, seed: int = 0
 ) -> Choice:
