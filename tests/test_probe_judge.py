@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from tiny_encoder import save_tiny_encoder
 
+from judgekit.data import paths
+from judgekit.data.files import load_plain
 from judgekit.data.sample import load_sample
 from judgekit.inside.representations import inputs_of
-from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel
-from judgekit.judges import Request, UnknownJudge, load_judge, request_of
-from judgekit.judges.probe import ProbeJudge, save_probe_judge
+from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel, load_probe
+from judgekit.judges import Request, UnknownJudge, load_judge, request_of, shipped_judges
+from judgekit.judges.names import slug
+from judgekit.judges.probe import ProbeJudge, load_ties, save_probe_judge
+from judgekit.models.registry import language_models
 from judgekit.models.states import StateReader
 
 
@@ -78,3 +82,15 @@ def test_a_probe_of_single_responses_judges_no_pairs(folder, tmp_path):
         load_judge(f"probe/{tmp_path / 'judge'}")
     with pytest.raises(UnknownJudge, match=r"no ties\.json in"):
         load_judge("probe/nothing")
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m", "qwen2.5-coder-0.5b"])
+def test_a_shipped_probe_of_a_language_model_names_a_base_that_can_be_fetched_and_saw_no_test_set(name):
+    probe = load_probe(paths.PRETRAINED / "probes" / name)
+    assert probe.kind == "pair_logistic" and probe.inputs.bf16
+    assert probe.inputs.model == name and name in language_models() and f"probe/{name}" in shipped_judges()
+    file = paths.project_root() / "params" / "laptop" / f"53_pairwise_probe-{slug(name)}.yaml"
+    params = load_plain(file.read_text(encoding="utf-8"))
+    assert (params["base"], params["sets"], params["variant"]) == (name, [], slug(name))
+    assert probe.about["corpora"] == params["corpora"] and probe.about["n"] > 500
+    assert load_ties(paths.PRETRAINED / "probes" / name / "ties.json").n_pairs >= probe.about["n"]

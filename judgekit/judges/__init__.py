@@ -37,7 +37,7 @@ class DeclaredJudge(BaseModel):
 
 
 def shipped_judges() -> list[str]:
-    """Names of the judges that come with the package; those of ``reward`` and ``hf`` need a base that is fetched."""
+    """Names of the judges that come with the package; those on language models need a base that is fetched."""
     names = [f"baseline/{rule}" for rule in (*RULES, "features", "majority_class")]
     trained = [(provider, file, parent) for provider, (_, file, parent) in _TRAINED.items()]
     for provider, file, parent in (*trained, *((one, "training.json", one) for one in ("reward", "hf"))):
