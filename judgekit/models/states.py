@@ -56,7 +56,7 @@ class StateReader:
     ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
     middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. ``bf16``: multiply in
     bfloat16 where the processor has it; pooling is in float32 all the same. ``top``: the highest layer that will be
-    read; blocks that only serve higher ones never run. Unavailable where there is no such model, or it lacks weights;
+    read; of the blocks above it the next one runs alone. Unavailable where there is no such model, or it lacks weights;
     ValueError for an encoder-decoder.
     """
 
