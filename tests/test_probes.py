@@ -464,7 +464,7 @@ def test_differences_are_those_of_the_tables(rated_cells):
     table = metric_table(part, results, n_boot=50)
     f1 = table[table["metric"] == "weighted_f1"]
     means = f1.groupby("method")["number"].agg(lambda rows: np.mean([number.value for number in rows]))
-    mean_difference = functions_of("50_representation_probes", results=results, n_boot=200).mean_difference
+    mean_difference = functions_of("50_representation_probes", results=results, n_boot=200).mean_over_aspects
     gap = mean_difference(part, "good", "bad")
     assert gap.value == pytest.approx(means["good"] - means["bad"]) and 0 < gap.low < gap.value < gap.high
     assert mean_difference(part, "good", "good").value == 0
@@ -473,10 +473,10 @@ def test_differences_are_those_of_the_tables(rated_cells):
 def test_a_causal_model_is_asked_for_the_score_and_an_encoder_is_not(rated_cells, reader, tmp_path):
     ratings, cells, _ = rated_cells
     few = {"sample": {"factuality": ratings["sample"]["factuality"][:6]}}
-    assert asked_results(reader, few, cells) == {}
+    assert asked_results(reader, "asked", few, cells, tmp_path) == {}
     model = StateReader(str(save_tiny(tmp_path / "llama")), limit=96)
     part = [cell for cell in cells if cell.aspect == "factuality"]
-    results = asked_results(model, few, part)
+    results = asked_results(model, "asked", few, part, tmp_path)
     assert set(results) == {(*cell.name, "asked") for cell in part}
     five, binary = (results["sample", "factuality", head, "asked"] for head in ("five", "binary"))
     assert set(five.predicted) <= {1, 2, 3, 4, 5} and ((five.predicted >= 4) == binary.predicted).all()

@@ -13,7 +13,7 @@ from judgekit.inside.representations import StateCache, inputs_of, states_for
 from judgekit.inside.saved_probes import ProbeError, saved_probe
 from judgekit.models import Unavailable
 from judgekit.models.encoder import native_bf16
-from judgekit.models.states import POOLINGS, QUANTITIES, StateReader, pool
+from judgekit.models.states import POOLINGS, StateReader, pool
 
 TEXTS = [
     "2",
@@ -67,9 +67,9 @@ def test_layers_are_numbered_as_documented(readers, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neither_padding_nor_the_batch_matters(folders, readers, kind):
-    alone = [readers[kind].read([text], QUANTITIES) for text in TEXTS]
-    together = StateReader(str(folders[kind])).read(TEXTS, QUANTITIES)
-    for name in QUANTITIES:
+    alone = [readers[kind].read([text], POOLINGS) for text in TEXTS]
+    together = StateReader(str(folders[kind])).read(TEXTS, POOLINGS)
+    for name in POOLINGS:
         expected = np.concatenate([values[name] for values in alone])
         assert together[name].shape == expected.shape
         assert relative_gap(together[name], expected) < 1e-4, name
@@ -188,8 +188,8 @@ def test_a_probe_of_another_model_or_reading_is_refused(folders, readers):
 
 
 def test_what_is_not_there_is_refused(readers, tmp_path):
-    with pytest.raises(ValueError, match="'token_statistics' is none of mean"):
-        inputs_of(readers["bert"], "token_statistics", (1,))
+    with pytest.raises(ValueError, match="'median' is none of mean"):
+        inputs_of(readers["bert"], "median", (1,))
     for layers in ((2, 1), (3,), (1, 1)):
         with pytest.raises(ValueError, match="numbers from 0 to 2"):
             inputs_of(readers["bert"], "mean", layers)

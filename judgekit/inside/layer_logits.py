@@ -7,12 +7,14 @@ the last one has been through the final norm.
 
 import numbers
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
+from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, Plan, fitting_batches, load_model, path_sums, plan_of
@@ -226,3 +228,16 @@ def read_scores(
         except PromptTooLong as long:
             raise PromptError(f"{item.where}: {long}") from None
     return reader.logits(asked, plan, progress=progress)
+
+
+def kept_scores(
+    reader: LayerReader, strategy: Strategy, items: Sequence[Response], scores: Any, folder: Path
+) -> Floats:
+    """`read_scores`, with progress, kept in a folder under all that it depends on."""
+    texts = [(item.question, item.response, item.reference) for item in items]
+    path = folder / f"{fingerprint_of(reader.fingerprint, strategy.version, texts)}.npy"
+    if not path.is_file():
+        found = read_scores(reader, strategy, items, scores, progress=True)
+        with replaced(path) as temporary, temporary.open("wb") as file:
+            np.save(file, found)
+    return np.load(path)

@@ -15,8 +15,6 @@ from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
 POOLINGS = ("mean", "last", "max")
-TOKEN_STATISTICS = "token_statistics"
-QUANTITIES = (*POOLINGS, TOKEN_STATISTICS)
 Array = np.ndarray[Any, Any]
 
 
@@ -33,21 +31,6 @@ def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor
         return states.masked_fill(padding, -torch.inf).amax(1)
     last = mask.shape[1] - 1 - mask.flip(1).int().argmax(1)
     return states[torch.arange(len(states), device=states.device), last]
-
-
-def token_statistics(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Norm, variance and entropy (nats, of the softmax) of a token's state, averaged over tokens: shape (n_texts, 3).
-
-    The control features of the representation-as-a-judge study.
-
-    >>> token_statistics(torch.zeros(1, 1, 4), torch.ones(1, 1, dtype=torch.bool)).round(decimals=3).tolist()
-    [[0.0, 0.0, 1.3860000371932983]]
-    """
-    states = states.float()
-    log_shares = states.log_softmax(-1)
-    entropy = -(log_shares.exp() * log_shares).sum(-1)
-    values = torch.stack([states.norm(dim=-1), states.var(-1, correction=0), entropy], dim=-1)
-    return values.masked_fill(~mask.unsqueeze(-1), 0).sum(1) / mask.sum(1, keepdim=True)
 
 
 class StateReader:
@@ -82,16 +65,16 @@ class StateReader:
             self.n_layers = _cut(self.model, top)
 
     def read(
-        self, texts: Sequence[str], quantities: Sequence[str] = ("mean",), layers: Sequence[int] | None = None
+        self, texts: Sequence[str], poolings: Sequence[str] = ("mean",), layers: Sequence[int] | None = None
     ) -> dict[str, Array]:
-        """Quantities of texts at layers, float32, by quantity: shape (n_texts, n_layers, width of the quantity).
+        """Pooled states of texts at layers, float32, by pooling: shape (n_texts, n_layers, width).
 
-        Quantities are poolings and ``token_statistics``. Equal texts are read once. ValueError where a quantity or
-        layer is unknown, a text has no tokens, or a state is not finite.
+        Equal texts are read once. ValueError where a pooling or layer is unknown, a text has no tokens, or a state is
+        not finite.
         """
         layers = list(range(self.n_layers)) if layers is None else list(layers)
-        if unknown := [name for name in quantities if name not in QUANTITIES]:
-            raise ValueError(f"quantity {unknown[0]!r} is none of {', '.join(QUANTITIES)}")
+        if unknown := [name for name in poolings if name not in POOLINGS]:
+            raise ValueError(f"pooling {unknown[0]!r} is none of {', '.join(POOLINGS)}")
         if wrong := [layer for layer in layers if not 0 <= layer < self.n_layers]:
             raise ValueError(f"layer {wrong[0]}: {self.name} has layers 0 to {self.n_layers - 1}")
         # A cache holds all layers: they cost nothing once the model has run, and the next question is about others.
@@ -99,10 +82,10 @@ class StateReader:
         values: dict[tuple[str, str], Array] = {}
         unread: dict[tuple[str, ...], dict[str, list[int]]] = {}
         for text in dict.fromkeys(texts):
-            for name in quantities if self.cache else ():
+            for name in poolings if self.cache else ():
                 if (array := self.cache.get(self._key(text, name))) is not None:
                     values[text, name] = array
-            if missing := tuple(name for name in quantities if (text, name) not in values):
+            if missing := tuple(name for name in poolings if (text, name) not in values):
                 unread.setdefault(missing, {})[text] = self.encoder.token_ids(text, self.limit)
                 if not unread[missing][text]:
                     raise ValueError(f"the text {text!r} has no tokens: there is nothing to read")
@@ -117,16 +100,16 @@ class StateReader:
                         if self.cache:
                             self.cache.put(self._key(text, name), array)
         rows = [computed.index(layer) for layer in layers]
-        return {name: np.stack([values[text, name][rows] for text in texts]) for name in quantities}
+        return {name: np.stack([values[text, name][rows] for text in texts]) for name in poolings}
 
-    def _key(self, text: str, quantity: str) -> str:
-        return self.cache.key(self.fingerprint, text, quantity, self.limit)
+    def _key(self, text: str, pooling: str) -> str:
+        return self.cache.key(self.fingerprint, text, pooling, self.limit)
 
     @torch.inference_mode()
     def forward(
-        self, id_lists: Sequence[Sequence[int]], quantities: Sequence[str], layers: Sequence[int]
+        self, id_lists: Sequence[Sequence[int]], poolings: Sequence[str], layers: Sequence[int]
     ) -> dict[str, Array]:
-        """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width of the quantity)."""
+        """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width)."""
         ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, "cpu")
         read = mask.bool()
         with computing_in_bf16("cpu", self.bf16):
@@ -134,12 +117,7 @@ class StateReader:
         if len(states) < self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
 
-        def quantity_at(name: str, layer: int) -> torch.Tensor:
-            return (
-                token_statistics(states[layer], read) if name == TOKEN_STATISTICS else pool(states[layer], read, name)
-            )
-
-        stacked = {name: torch.stack([quantity_at(name, layer) for layer in layers], dim=1) for name in quantities}
+        stacked = {name: torch.stack([pool(states[layer], read, name) for layer in layers], dim=1) for name in poolings}
         return {name: values.float().cpu().numpy() for name, values in stacked.items()}
 
 

@@ -16,7 +16,7 @@ from judgekit.inside.probes import Head, NestedResult, Space
 from judgekit.inside.rating import Rater
 from judgekit.inside.representations import inputs_of, rated_text
 from judgekit.inside.saved_probes import saved_probe
-from judgekit.judges.surface import words_of
+from judgekit.judges.surface import surface_features, words_of
 from judgekit.records import Response
 from judgekit.stats import Number, cluster_bootstrap, cluster_sums, spearman, weighted_bootstrap
 
@@ -53,18 +53,21 @@ class Cell:
 def read_states(ratings: Ratings, reader: "StateReader", quantities: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
     """States of all rated texts, each read once: text to quantity to states of shape (n_layers, width).
 
-    ``length``, shape (1, 2), is always there: logarithms of one plus the characters, and the words, of the response.
+    Always there: ``length``, shape (1, 2), logarithms of one plus the characters, and the words, of the response, and
+    ``looks``, shape (1, n_features), its surface features.
     """
     items = [item for aspects in ratings.values() for items in aspects.values() for item in items]
-    responses = {rated_text(item.question, item.response): item.response for item in items}
-    ordered, states = sorted(responses, key=lambda text: (len(text), text)), {}
+    asked = {rated_text(item.question, item.response): (item.question, item.response) for item in items}
+    ordered, states = sorted(asked, key=lambda text: (len(text), text)), {}
     with progress_bar(len(ordered), "reading", "text") as bar:
         for start in range(0, len(ordered), _STEP):
             batch = ordered[start : start + _STEP]
             read = reader.read(batch, tuple(quantities))
             for row, text in enumerate(batch):
-                length = np.log1p([[len(responses[text]), len(words_of(responses[text]))]])
-                states[text] = {name: read[name][row] for name in quantities} | {"length": length}
+                question, response = asked[text]
+                known = {"length": np.log1p([[len(response), len(words_of(response))]])}
+                known["looks"] = np.array([surface_features(question, response)])
+                states[text] = {name: read[name][row] for name in quantities} | known
             bar.update(len(batch))
     return states
 
@@ -118,15 +121,20 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
 
 
 def fit_rater(
-    cells: Sequence[Cell], table: pd.DataFrame, reader: "StateReader", poolings: Sequence[str], seed: int = 0
+    cells: Sequence[Cell],
+    table: pd.DataFrame,
+    reader: "StateReader",
+    poolings: Sequence[str],
+    seed: int = 0,
+    method: str = "linear",
 ) -> Rater:
     """Probes of all aspects of a set for one head, called ``<set>-<head>``, each chosen and fitted on all its items.
 
-    ``cells``: of one set and head. ``table``: of `metric_table`; its estimates of ``linear``, the same procedure
+    ``cells``: of one set and head. ``table``: of `metric_table`; its estimates of ``method``, the same procedure
     nested, are written beside the probes.
     """
     name, _, head = cells[0].name
-    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == "linear")]
+    own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]
     space, probes = Space(families=SAVED[head]), {}
     for cell in cells:
         estimate = {row.metric: row.number.row() for row in own[own["aspect"] == cell.aspect].itertuples()}

@@ -118,13 +118,17 @@ def tuned_results(
     return results
 
 
-def asked_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]) -> Results:
-    """What the same causal model (an encoder cannot be asked) says in every cell whose aspect has a rubric."""
-    from judgekit.inside.layer_logits import LayerReader, read_scores
+def asked_results(reader: "StateReader", method: str, ratings: Ratings, cells: Sequence[Cell], folder: Path) -> Results:
+    """What the same causal model (an encoder cannot be asked) says in every cell whose aspect has a rubric.
+
+    ``folder``: where its logits are kept.
+    """
+    from judgekit.inside.layer_logits import LayerReader, kept_scores
+    from judgekit.models.encoder import native_bf16
 
     if not any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ()):
         return {}
-    asked = LayerReader(reader.name)
+    asked = LayerReader(reader.name, dtype="bfloat16" if reader.bf16 and native_bf16() else "float32")
     aspects, shares, results = load_aspects("reasoning"), {}, {}
     for cell in (cell for cell in cells if cell.aspect in aspects):
         aspect, key = aspects[cell.aspect], (cell.set, cell.aspect)
@@ -132,8 +136,8 @@ def asked_results(reader: "StateReader", ratings: Ratings, cells: Sequence[Cell]
         if key not in shares:
             rubric = Rubric(aspect.definition, tuple(aspect.levels), tuple(aspect.levels.items()))
             prompt, items = score_prompt("direct", rubric), ratings[cell.set][cell.aspect]
-            shares[key] = softmax(read_scores(asked, prompt, items, rubric.scores)[:, -1], axis=-1)
+            shares[key] = softmax(kept_scores(asked, prompt, items, rubric.scores, folder)[:, -1], axis=-1)
         best = scores[shares[key].argmax(1)]
         predicted = binary_labels(best) if cell.head.name == "binary" else best
-        results[*cell.name, "asked"] = NestedResult(predicted, shares[key] @ scores, [])
+        results[*cell.name, method] = NestedResult(predicted, shares[key] @ scores, [])
     return results
