@@ -26,9 +26,9 @@ SECRET = "nightingale"  # stands in every text of a data set here, and in nothin
 TEXTS = {"question": f"Why {SECRET}?", "response_a": f"A {SECRET} so.", "response_b": f"Thus {SECRET} it is, or so."}
 
 
-def pair_of(item, label="A", votes="AAA", **fields):
+def pair_of(item, label="A", votes="AAA", benchmark="sample_natural", **fields):
     votes = {f"person{i}": {"A": "A", "B": "B", "=": "tie"}[vote] for i, vote in enumerate(votes)}
-    return PreferencePair(item, "sample_natural", **(TEXTS | fields), label=label, votes=votes)
+    return PreferencePair(item, benchmark, **(TEXTS | fields), label=label, votes=votes)
 
 
 def verdicts_of(judge, item, ab, ba=None, sure=None):
@@ -133,18 +133,29 @@ def test_reasons_are_computed_from_the_case():
 # ---------------------------------------------------------------- writing
 
 
-def test_what_is_tracked_holds_no_text_of_a_data_set(project):  # noqa: F811
-    flip = case_of(pair_of("i0"), name="flip_1", texts={"Reply of minilm": f"Because of the {SECRET}."})
+def test_a_text_is_shipped_only_where_the_licences_of_its_set_let_it():
+    assert case_studies.licence_of("mtbench") == "Apache-2.0, CC-BY-4.0" and case_studies.licence_of("pandalm")
+    assert case_studies.licence_of("llmbar_natural") == "MIT" and case_studies.licence_of("sample_natural")
+    for name in ("autoj", "judgebench", "planted", "file:own.jsonl"):
+        assert case_studies.licence_of(name) is None
+
+
+def test_what_is_tracked_holds_no_text_of_a_set_without_a_licence(project):  # noqa: F811
+    secret = pair_of("i0", benchmark="autoj")
+    flip = case_of(secret, name="flip_1", texts={"Reply of minilm": f"Because of the {SECRET}."})
     cases = [case_of(LISTED), flip]
     tracked = case_studies.save_cases("laptop", cases).read_text()
-    assert SECRET not in tracked and "Red" not in tracked and "Item listed of planted; label A" in tracked
+    assert (
+        SECRET not in tracked and "Red" not in tracked and "Item listed of planted (authored here); label A" in tracked
+    )
     assert r"\relax MiniLM (ours) & B & B & B & 0.04 & 0.91 & 0.04 \\" in tracked.replace("0.05", "0.04")
-    assert r"\IfFileExists{../outputs/laptop/cases/flip_1.tex}" in tracked and "are not shipped" in tracked
-    texts = {path.stem: path.read_text() for path in (project / "outputs" / "laptop" / "cases").glob("*.tex")}
-    assert set(texts) == {case["name"] for case in cases}
+    assert r"\IfFileExists{../outputs/laptop/cases/unshipped/flip_1.tex}" in tracked and "has no licence" in tracked
+    folder = project / "outputs" / "laptop" / "cases"
+    texts = {path.stem: path.read_text() for path in folder.rglob("*.tex")}
+    assert [path.stem for path in folder.glob("*.tex")] == ["confident_error_1"] and "Red" in texts["confident_error_1"]
     assert SECRET in texts["flip_1"] and "Because of the" in texts["flip_1"]
     case_studies.save_cases("laptop", cases[:1])
-    assert [path.stem for path in (project / "outputs" / "laptop" / "cases").glob("*")] == ["confident_error_1"]
+    assert [path.stem for path in folder.rglob("*.tex")] == ["confident_error_1"]
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

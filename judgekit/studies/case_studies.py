@@ -1,7 +1,8 @@
 r"""What is too long for `70_case_studies`: the table that its rules read, a verdict taken apart, and the pages.
 
-Pages (``\input{../outputs/\run/tables/case_studies}``, tracked) hold ids, votes, verdicts and the analysis. Texts of
-data sets are not tracked: they stand in ``outputs/<run>/cases/<name>.tex``, or the page says that they do not.
+Pages (``\input{../outputs/\run/tables/case_studies}``, tracked) hold ids, votes, verdicts and the analysis. Texts stand
+in ``outputs/<run>/cases/<name>.tex``, tracked with their licence, where the set's licence lets them be shipped, else in
+``cases/unshipped``, or the page says that they do not.
 """
 
 import re
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgekit.data import paths
+from judgekit.data import catalogue, paths
 from judgekit.data.files import replaced
+from judgekit.data.sources import find_source
 from judgekit.judges.base import Judge, request_of
 from judgekit.judges.names import display_name
 from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
@@ -21,10 +23,12 @@ from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.report.escaping import break_words, by_direction, escape, rendered, template, typeset
 from judgekit.scoring.comparison import Contest
 from judgekit.scoring.protocols import joined_verdict
+from judgekit.scoring.tables import TITLES
 from judgekit.stats import Floats, outcome_probabilities
 
 COLUMNS = "set item_id cluster label n_votes unanimous judge ab ba verdict p_a p_b p_tie".split()
 GIVEN = COLUMNS[6:]  # of these, what one judge gave
+_OPEN = ("MIT", "Apache-2.0", "CC-BY-4.0")  # let a text be shipped, with attribution
 
 
 def verdict_table(contest: Contest) -> pd.DataFrame:
@@ -70,6 +74,20 @@ def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, floa
     return pushes, before, float(np.clip(1 - (reply.p_tie or 0.0) / before[2], 0, 1))
 
 
+def licence_of(name: str) -> str | None:
+    """The licences of a set's files, where all of them let its texts be shipped; the sample is our own."""
+    if name in catalogue.SAMPLE_SETS:
+        return "authored here"
+    files = catalogue.SETS[name].hashes() if name in catalogue.SETS else {}
+    given = sorted({find_source(file).licence.split(" (")[0] for file in files})
+    return ", ".join(given) if given and set(given) <= set(_OPEN) else None
+
+
+def _key(case: Mapping[str, Any]) -> str:
+    """The name by which a document can say more of a case: its set and item, of letters that LaTeX does not read."""
+    return re.sub("[^A-Za-z0-9:./-]", "-", f"{case['set']}/{case['pair'].item_id}")
+
+
 def _cell(value: Any) -> str:
     return "–" if value is None or value != value else f"{value:.2f}" if isinstance(value, float) else escape(value)
 
@@ -85,22 +103,25 @@ def _rows(case: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
     return case["verdicts"][GIVEN].assign(judge=case["verdicts"]["judge"].map(display_name)).itertuples(index=False)
 
 
-_TEMPLATE = template("case_studies.txt", e=escape, prose=_prose, cell=_cell, typeset=typeset)
+_TEMPLATE = template("case_studies.txt", e=escape, prose=_prose, cell=_cell, typeset=typeset, key=_key)
 
 
-def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 300) -> Path:
+def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
     """The file of the cases' pages; their texts are written in place of earlier ones, ``limit`` characters of each.
 
     A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
     """
     folder, path = paths.run_folder(run, "cases"), paths.run_folder(run, "tables") / "case_studies.tex"
+    cases = [case | {"licence": licence_of(case["pair"].benchmark)} for case in cases]
+    cases = [case | {"from": TITLES.get(case["set"], case["set"])} for case in cases]
     files = {path: rendered(_TEMPLATE, "pages", cases=cases, run=run, rows=_rows)}
     for case in cases:
         text = rendered(_TEMPLATE, "texts", pair=case["pair"], others=case["texts"], limit=limit)
-        files[folder / f"{case['name']}.tex"] = text
-    for left in set(folder.glob("*.tex")) - set(files):
+        files[folder / ("" if case["licence"] else "unshipped") / f"{case['name']}.tex"] = text
+    for left in set(folder.rglob("*.tex")) - set(files):
         left.unlink()
     for file, text in files.items():
+        file.parent.mkdir(exist_ok=True)
         with replaced(file) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
     return path
