@@ -17,7 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
+from judgekit.data import paths
 from judgekit.data.sample import load_sample_ratings
+from judgekit.inside.aspects import load_aspects
+from judgekit.inside.layer_logits import LayerReader
 from judgekit.inside.probes import (
     CLASSIFIERS,
     FAMILIES,
@@ -41,7 +44,7 @@ from judgekit.inside.saved_probes import Inputs, ProbeError, load_probe, save_pr
 from judgekit.models.states import StateReader
 from judgekit.studies import representation_probes as study
 from judgekit.studies.fitted_raters import Cell, cells_of, fit_probes, fit_rater, metric_table, read_states
-from judgekit.studies.representation_probes import Method, asked_results, run_study
+from judgekit.studies.representation_probes import Method, run_study
 
 FAST = Space(n_components=8, candidates=3, max_layers=2, n_inner=3, families=("logistic",))
 
@@ -470,15 +473,15 @@ def test_differences_are_those_of_the_tables(rated_cells):
     assert mean_difference(part, "good", "good").value == 0
 
 
-def test_a_causal_model_is_asked_for_the_score_and_an_encoder_is_not(rated_cells, reader, tmp_path):
+def test_a_causal_model_is_asked_for_the_score(rated_cells, tmp_path, monkeypatch):
     ratings, cells, _ = rated_cells
     few = {"sample": {"factuality": ratings["sample"]["factuality"][:6]}}
-    assert asked_results(reader, "asked", few, cells, tmp_path) == {}
-    model = StateReader(str(save_tiny(tmp_path / "llama")), limit=96)
-    part = [cell for cell in cells if cell.aspect == "factuality"]
-    results = asked_results(model, "asked", few, part, tmp_path)
-    assert set(results) == {(*cell.name, "asked") for cell in part}
-    five, binary = (results["sample", "factuality", head, "asked"] for head in ("five", "binary"))
+    monkeypatch.setattr(paths, "run_folder", lambda *parts: tmp_path)
+    model = LayerReader(str(save_tiny(tmp_path / "llama")))
+    given = {"ratings": few, "run": "try", "described": load_aspects("reasoning")}
+    asked = functions_of("50_representation_probes", **given).asked
+    part = {cell.head.name: cell for cell in cells if cell.aspect == "factuality"}
+    five, binary = (asked(model, part[head]) for head in ("five", "binary"))
     assert set(five.predicted) <= {1, 2, 3, 4, 5} and ((five.predicted >= 4) == binary.predicted).all()
     assert ((five.scores > 1) & (five.scores < 5)).all()
 

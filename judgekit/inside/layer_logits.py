@@ -19,6 +19,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, Plan, fitting_batches, load_model, path_sums, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
+from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.records import Response, fingerprint_of
@@ -173,11 +174,13 @@ class LayerReader:
     """A causal language model whose layers are asked for a score; Unavailable where there is no such model.
 
     ``name``: as for `judgekit.models.files.model_files`. ``dtype``: of the weights (``float32``, ``bfloat16``,
-    ``float16``); logits of score tokens are float32 from states of that precision.
+    ``float16``; ``auto``: bfloat16 where the processor multiplies it itself); logits of score tokens are float32 from
+    states of that precision.
     """
 
     def __init__(self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192) -> None:
-        files = model_files(name)
+        files, auto = model_files(name), "bfloat16" if native_bf16() else "float32"
+        dtype = auto if dtype == "auto" else dtype
         config, tokenizer = config_and_tokenizer(files, name)
         self.name, self.batch_tokens = name, batch_tokens
         self.fingerprint = fingerprint_of(files.digest, dtype)

@@ -9,23 +9,17 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
-from judgekit.inside.aspects import load_aspects
-from judgekit.inside.probes import Choice, NestedResult, Space, binary_labels, grouped_folds, nested_probe
+from judgekit.inside.probes import Choice, NestedResult, Space, grouped_folds, nested_probe
 from judgekit.inside.representations import array_digest
-from judgekit.prompts.rubrics import Rubric, score_prompt
 from judgekit.records import fingerprint_of
 from judgekit.studies.fitted_raters import Cell, Ratings, Results
-
-if TYPE_CHECKING:
-    from judgekit.models.states import StateReader
 
 _VERSION = 3  # of the procedure: raise it when the same cell would give other predictions
 _N_OUTER = 5  # folds
@@ -115,29 +109,4 @@ def tuned_results(
         for cell in (cell for cell in cells if cell.set == name):
             predicted, ranked = readings(probabilities[aspects == cell.aspect], cell.head.name, given.classes)
             results[*cell.name, method] = NestedResult(predicted, ranked, [])
-    return results
-
-
-def asked_results(reader: "StateReader", method: str, ratings: Ratings, cells: Sequence[Cell], folder: Path) -> Results:
-    """What the same causal model (an encoder cannot be asked) says in every cell whose aspect has a rubric.
-
-    ``folder``: where its logits are kept.
-    """
-    from judgekit.inside.layer_logits import LayerReader, kept_scores
-    from judgekit.models.encoder import native_bf16
-
-    if not any(name.endswith("ForCausalLM") for name in reader.model.config.architectures or ()):
-        return {}
-    asked = LayerReader(reader.name, dtype="bfloat16" if reader.bf16 and native_bf16() else "float32")
-    aspects, shares, results = load_aspects("reasoning"), {}, {}
-    for cell in (cell for cell in cells if cell.aspect in aspects):
-        aspect, key = aspects[cell.aspect], (cell.set, cell.aspect)
-        scores = np.array(list(aspect.levels))
-        if key not in shares:
-            rubric = Rubric(aspect.definition, tuple(aspect.levels), tuple(aspect.levels.items()))
-            prompt, items = score_prompt("direct", rubric), ratings[cell.set][cell.aspect]
-            shares[key] = softmax(kept_scores(asked, prompt, items, rubric.scores, folder)[:, -1], axis=-1)
-        best = scores[shares[key].argmax(1)]
-        predicted = binary_labels(best) if cell.head.name == "binary" else best
-        results[*cell.name, method] = NestedResult(predicted, shares[key] @ scores, [])
     return results
