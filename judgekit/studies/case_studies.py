@@ -116,7 +116,8 @@ def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
     cases = [case | {"from": TITLES.get(case["set"], case["set"])} for case in cases]
     files = {path: rendered(_TEMPLATE, "pages", cases=cases, run=run, rows=_rows)}
     for case in cases:
-        text = rendered(_TEMPLATE, "texts", pair=case["pair"], others=case["texts"], limit=limit)
+        source = f"{case['from']}, {case['licence'] or 'no licence'}"
+        text = rendered(_TEMPLATE, "texts", pair=case["pair"], others=case["texts"], limit=limit, source=source)
         files[folder / ("" if case["licence"] else "unshipped") / f"{case['name']}.tex"] = text
     for left in set(folder.rglob("*.tex")) - set(files):
         left.unlink()
