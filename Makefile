@@ -24,7 +24,7 @@ BIN := $(ENVIRONMENT)/bin
 READY := $(ENVIRONMENT)/ready
 PYTHON ?=
 
-.PHONY: help report pdf site notebooks test test-all lint lab readme bench torture audit ship latex environment clean
+.PHONY: help report pdf site handin notebooks test test-all lint lab readme bench torture audit ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -102,6 +102,13 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@cd outputs/laptop/models/causal_qwen2_5_coder_0_5b/sft && cp training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/hf/qwen2.5-coder-0.5b-sft/
 	@cd outputs/laptop/models/causal_smollm2_135m/dpo && cp training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/hf/smollm2-135m-dpo/
 	@$(BIN)/python -m judgekit.report.readme
+
+TEAM ?= report/team.yaml
+handin: ## report and slides of the laptop run as handin.zip; refused while report/team.yaml holds examples
+	@! grep -inE 'example: true|\(example\)|（示例）|^ *[a-z]+: *""' $(TEAM) || { echo '$(TEAM): these lines are still to be filled in'; exit 1; }
+	@$(MAKE) --no-print-directory pdf RUN=laptop
+	@cd report && $(CURDIR)/$(BIN)/python -m zipfile -c ../handin.zip {report,supplement,slides,report-zh,slides-zh}.pdf
+	@echo '  handin.zip'
 
 latex:
 	@setup/latex.sh

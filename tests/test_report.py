@@ -238,3 +238,13 @@ def test_the_page_names_every_stage_and_the_figure_too():
     for stage in stages:
         assert re.search(rf"`{stage}\d_\w+`", PAGE), f"no notebook of the {stage}0s is named"
         assert re.search(rf"\b{stage}\d", DRAWING), f"the figure lacks the {stage}0s"
+
+
+@pytest.mark.parametrize(
+    "left", ["example: true", "  - name: Member one (example)", "      name: 成员一（示例）", 'course: ""']
+)
+def test_nothing_is_handed_in_while_the_team_is_an_example(left, tmp_path):
+    (tmp_path / "team.yaml").write_text(f"members:\n{left}\n", encoding="utf-8")
+    command = ["make", "handin", f"TEAM={tmp_path / 'team.yaml'}"]
+    done = subprocess.run(command, cwd=REPORT.parent, capture_output=True, text=True)
+    assert done.returncode != 0 and "still to be filled in" in done.stdout and left in done.stdout
