@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from notebook_functions import functions_of
 from scipy import stats
 from scipy.special import softmax
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from judgekit.inside.layer_logits import LayerReader, layer_logits, score_plan
+from judgekit.inside.layer_logits import LayerReader, kept_scores, layer_logits, score_plan
 from judgekit.inside.layers import OVER, distribution, fit_weights
 from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel, Plan
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.prompts.rubrics import Rubric
+from judgekit.prompts.rubrics import Rubric, score_prompt
 from judgekit.records import Response
 from judgekit.stats import proportion_interval
 from judgekit.studies import published_layers
@@ -342,12 +341,11 @@ def test_what_cannot_be_evaluated_is_refused(rated):
 
 
 def test_marks_are_read_once(reader, tmp_path, monkeypatch):
-    monkeypatch.setattr("judgekit.data.paths.run_folder", lambda *parts: tmp_path)
-    read_marks = functions_of("51_layer_aggregation").read_marks
     items = [Response(str(n), f"What is {n} + 1?", str(n + 1)) for n in range(3)]
-    first = read_marks(reader, Rubric(), items)
+    given = (reader, score_prompt("direct", Rubric()), items, SCALE, tmp_path)
+    first = kept_scores(*given)
     assert first.shape == (3, 3, 5) and np.isfinite(first).all()
     monkeypatch.setattr("judgekit.inside.layer_logits.read_scores", None)  # not asked again
-    assert np.array_equal(read_marks(reader, Rubric(), items), first)
-    with pytest.raises(TypeError):
-        read_marks(reader, Rubric("How short it is."), items)  # another rubric is another question
+    assert np.array_equal(kept_scores(*given), first)
+    with pytest.raises(TypeError):  # another rubric is another question
+        kept_scores(reader, score_prompt("direct", Rubric("How short it is.")), items, SCALE, tmp_path)
