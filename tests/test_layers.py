@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from notebook_functions import functions_of
 from scipy import stats
 from scipy.special import softmax
 from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
