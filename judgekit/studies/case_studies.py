@@ -113,7 +113,10 @@ def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
     """
     folder, path = paths.run_folder(run, "cases"), paths.run_folder(run, "tables") / "case_studies.tex"
     cases = [case | {"licence": licence_of(case["pair"].benchmark)} for case in cases]
-    cases = [case | {"from": TITLES.get(case["set"], case["set"])} for case in cases]
+    named = {
+        name: "LLMBar " * name.startswith("llmbar_") + TITLES.get(name, name) for name in {c["set"] for c in cases}
+    }
+    cases = [case | {"from": named[case["set"]]} for case in cases]
     files = {path: rendered(_TEMPLATE, "pages", cases=cases, run=run, rows=_rows)}
     for case in cases:
         source = f"{case['from']}, {case['licence'] or 'no licence'}"
