@@ -233,14 +233,12 @@ def read_scores(
     return reader.logits(asked, plan, progress=progress)
 
 
-def kept_scores(
-    reader: LayerReader, strategy: Strategy, items: Sequence[Response], scores: Any, folder: Path
-) -> Floats:
+def kept_scores(model: LayerReader, strategy: Strategy, items: Sequence[Response], scores: Any, folder: Path) -> Floats:
     """`read_scores`, with progress, kept in a folder under all that it depends on."""
     texts = [(item.question, item.response, item.reference) for item in items]
-    path = folder / f"{fingerprint_of(reader.fingerprint, strategy.version, texts)}.npy"
+    path = folder / f"{fingerprint_of(model.fingerprint, strategy.version, texts)}.npy"
     if not path.is_file():
-        found = read_scores(reader, strategy, items, scores, progress=True)
+        found = read_scores(model, strategy, items, scores, progress=True)
         with replaced(path) as temporary, temporary.open("wb") as file:
             np.save(file, found)
     return np.load(path)

@@ -112,11 +112,11 @@ def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
     A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
     """
     folder, path = paths.run_folder(run, "cases"), paths.run_folder(run, "tables") / "case_studies.tex"
-    cases = [case | {"licence": licence_of(case["pair"].benchmark)} for case in cases]
-    named = {
-        name: "LLMBar " * name.startswith("llmbar_") + TITLES.get(name, name) for name in {c["set"] for c in cases}
-    }
-    cases = [case | {"from": named[case["set"]]} for case in cases]
+    cases = [
+        case | {"licence": licence_of(name), "from": "LLMBar " * name.startswith("llmbar_") + TITLES.get(name, name)}
+        for case in cases
+        for name in [case["pair"].benchmark]
+    ]
     files = {path: rendered(_TEMPLATE, "pages", cases=cases, run=run, rows=_rows)}
     for case in cases:
         source = f"{case['from']}, {case['licence'] or 'no licence'}"
