@@ -145,9 +145,7 @@ def test_what_is_tracked_holds_no_text_of_a_set_without_a_licence(project):  # n
     flip = case_of(secret, name="flip_1", texts={"Reply of minilm": f"Because of the {SECRET}."})
     cases = [case_of(LISTED), flip]
     tracked = case_studies.save_cases("laptop", cases).read_text()
-    assert (
-        SECRET not in tracked and "Red" not in tracked and "(authored here); label A" in tracked
-    )
+    assert SECRET not in tracked and "Red" not in tracked and "(authored here); label A" in tracked
     assert r"\relax MiniLM (ours) & B & B & B & 0.04 & 0.91 & 0.04 \\" in tracked.replace("0.05", "0.04")
     assert r"\IfFileExists{../outputs/laptop/cases/unshipped/flip_1.tex}" in tracked and "has no licence" in tracked
     folder = project / "outputs" / "laptop" / "cases"
