@@ -210,7 +210,9 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
     printed = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
     printed = "".join(printed.split())
     assert not {key: text for key, text in drawn_intervals().items() if "".join(text.split()) not in printed}
-    assert "Thetextsbelongtothedatasetandarenotshipped" in printed  # the cases' texts, which no clone holds
+    cases = [path.read_text(encoding="utf-8") for path in tracked(f"outputs/{RUN}/cases") if path.suffix == ".tex"]
+    starts = [re.search(r"{Question}{\\excerpt{([A-Za-z ]{20})", text)[1].replace(" ", "") for text in cases]
+    assert len(starts) == 6 and all(start in printed for start in starts), "a clone holds the texts of the cases"
 
 
 # ---------------------------------------------------------------- the figure of the whole system
