@@ -159,7 +159,8 @@ def test_another_model_is_refused(folder, tmp_path, capsys):
 
 def test_the_shipped_raters_work_offline_and_say_what_they_are():
     small = [f"{name}-{head}" for name in ("alpacaeval", "gpqa", "gsm8k") for head in ("binary", "five", "ordinal")]
-    read = [f"smollm2-135m-{name}-{head}" for name in ("alpacaeval", "gsm8k") for head in ("binary", "five")]
+    bases, heads = ("qwen2.5-coder-0.5b", "smollm2-135m"), ("binary", "five")
+    read = [f"{base}-{name}-{head}" for base in bases for name in ("alpacaeval", "gsm8k") for head in heads]
     assert rater_names() == small + read
     for name in rater_names():
         rater = load_rater(name)
