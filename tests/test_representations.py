@@ -133,7 +133,7 @@ def test_reading_in_bfloat16_is_another_fingerprint_and_near(folders):
 
 
 @pytest.mark.parametrize(
-    ("texts", "quantities", "layers", "words"),
+    ("texts", "poolings", "layers", "words"),
     [
         (["a"], ("median",), None, "'median' is none of"),
         (["a"], ("mean",), (3,), "layer 3: .* layers 0 to 2"),
@@ -141,9 +141,9 @@ def test_reading_in_bfloat16_is_another_fingerprint_and_near(folders):
         (["a", ""], ("mean",), None, "the text '' has no tokens"),
     ],
 )
-def test_what_cannot_be_read_is_said(readers, texts, quantities, layers, words):
+def test_what_cannot_be_read_is_said(readers, texts, poolings, layers, words):
     with pytest.raises(ValueError, match=words):
-        readers["llama"].read(texts, quantities, layers)
+        readers["llama"].read(texts, poolings, layers)
 
 
 def test_states_that_overflow_are_not_hidden(folders):

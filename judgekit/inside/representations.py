@@ -19,7 +19,7 @@ from judgekit.stats import Array
 if TYPE_CHECKING:
     from judgekit.models.states import StateReader
 
-_VERSION = 1  # of what a quantity means: raise it when the same text would give other numbers
+_VERSION = 1  # of what a pooling means: raise it when the same text would give other numbers
 _TENSOR = "states"
 
 
@@ -41,7 +41,7 @@ def array_digest(array: Array) -> str:
 
 
 class StateCache:
-    """Arrays in a folder, one safetensors file per text and quantity, looked up by model, text and quantity.
+    """Arrays in a folder, one safetensors file per text and pooling, looked up by model, text and pooling.
 
     Two processes may fill one folder. A file that cannot be read is reported with a warning and counts as absent.
     """
@@ -49,10 +49,10 @@ class StateCache:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def key(self, fingerprint: str, text: str, quantity: str, limit: int) -> str:
+    def key(self, fingerprint: str, text: str, pooling: str, limit: int) -> str:
         """SHA-256 over all that a value depends on; ``fingerprint``: of the model, ``limit``: most tokens read."""
         read = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return fingerprint_of(_VERSION, fingerprint, read, quantity, limit, False)
+        return fingerprint_of(_VERSION, fingerprint, read, pooling, limit, False)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.safetensors"

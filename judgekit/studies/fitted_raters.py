@@ -50,8 +50,8 @@ class Cell:
         return self.set, self.aspect, self.head.name
 
 
-def read_states(ratings: Ratings, reader: "StateReader", quantities: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
-    """States of all rated texts, each read once: text to quantity to states of shape (n_layers, width).
+def read_states(ratings: Ratings, reader: "StateReader", poolings: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+    """States of all rated texts, each read once: text to pooling to states of shape (n_layers, width).
 
     Always there: ``length``, shape (1, 2), logarithms of one plus the characters, and the words, of the response, and
     ``looks``, shape (1, n_features), its surface features.
@@ -62,12 +62,12 @@ def read_states(ratings: Ratings, reader: "StateReader", quantities: Sequence[st
     with progress_bar(len(ordered), "reading", "text") as bar:
         for start in range(0, len(ordered), _STEP):
             batch = ordered[start : start + _STEP]
-            read = reader.read(batch, tuple(quantities))
+            read = reader.read(batch, tuple(poolings))
             for row, text in enumerate(batch):
                 question, response = asked[text]
                 known = {"length": np.log1p([[len(response), len(words_of(response))]])}
                 known["looks"] = np.array([surface_features(question, response)])
-                states[text] = {name: read[name][row] for name in quantities} | known
+                states[text] = {name: read[name][row] for name in poolings} | known
             bar.update(len(batch))
     return states
 
