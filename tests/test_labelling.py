@@ -408,14 +408,33 @@ def test_hostile_markdown_becomes_text():
     made = rendered(hostile("http://canary.example"))
     found = Tags()
     found.feed(made)
-    assert found.tags <= {"p", "br", "span", "div", "pre", "code", "table", "thead", "tbody", "tr", "th", "td"}
-    assert found.attributes <= {"class", "dir", "tabindex"}
+    drawn = {"math", "mrow", "mi", "mn", "msup"}
+    assert found.tags <= {"p", "br", "span", "div", "pre", "code", "table", "thead", "tbody", "tr", "th", "td"} | drawn
+    assert found.attributes <= {"class", "dir", "tabindex", "xmlns", "display"}
     assert "<table>" in made and "{{7+7}}" in made and "👩‍👩‍👧" in made
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\text{&lt;img src=x onerror=alert(1)&gt;}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\style{position:fixed}{x}\class{said}{x}\color{white}{x}",
+        r"\unicode{x3c}img src=x\unicode{x3e}",
+    ],
+)
+def test_a_formula_is_a_drawing_and_nothing_else(latex):
+    """The converter writes what stands in a text into the page as it is; a link and a style are attributes."""
+    found = Tags()
+    found.feed(rendered(f"\\({latex}\\)"))
+    assert found.tags <= {"p", "math", "mrow", "mtext", "mi", "mo", "mstyle"} and "math" in found.tags
+    assert found.attributes == {"xmlns", "display"}
 
 
 def test_hostile_brackets_take_no_time():
     start = time.monotonic()
-    for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a"):
+    for text in ("[", "![", "[a](", "*a", "`", "> ", "<http://", "_a ", "|a", "\\(", "$a", "$x$ ", "\\[\\frac{\\]"):
         rendered(text * (MOST_STEPS // len(text)))
     assert time.monotonic() - start < 60  # a minute for the brackets alone without the limit
 
@@ -477,6 +496,12 @@ def test_nothing_is_left_out_however_deep_it_is_nested(path, mark):
         ("one\ntwo", "one<br>\ntwo"),
         ("![alt](https://x.example/a.png)", "[picture: alt (https://x.example/a.png)]"),
         ("[a [b](https://x.example)](https://y.example)", "(https://x.example)"),
+        (r"it is \(\frac12\), then", "it is <math"),
+        (r"\[a^2\] and more", 'display="block"><mrow><msup><mi>a</mi><mn>2</mn></msup></mrow></math> and more'),
+        ("$x_1$, $$y$$", "<msub><mi>x</mi><mn>1</mn></msub>"),
+        ("from $5 to $6, US$7 or 8$", "from $5 to $6, US$7 or 8$"),
+        (r"`\(x\)`", r"<code>\(x\)</code>"),
+        (r"\(\phantom{hidden}\) \(}{\)", r"<code>\(\phantom{hidden}\)</code>"),
         ("", "(empty)"),
         (" \n", "(empty)"),
         ("\udc00\x00", "?\ufffd"),

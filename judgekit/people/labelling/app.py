@@ -1,6 +1,7 @@
 """The page as a Starlette application: empty for everybody, pairs and votes for who has an annotator's link.
 
-Texts of strangers become HTML that does nothing: Markdown without HTML, links without targets, pictures not loaded.
+Texts of strangers become HTML that does nothing: Markdown without HTML, links without targets, pictures not loaded;
+formulas become MathML, which browsers draw by themselves.
 The content security policy is the second wall; this is the first.
 """
 
@@ -8,14 +9,17 @@ import re
 import secrets
 from collections.abc import Callable
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
 from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree.ElementTree import tostring
 
+from latex2mathml.converter import convert_to_element
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -34,6 +38,16 @@ from judgekit.records import PreferencePair, Turn
 
 PAGE = Path(__file__).with_name("page")
 MOST_STEPS = 80_000  # of the parser, some ten microseconds each: what takes more is shown as it is written
+# \(...\), \[...\], $$...$$, and $...$ where no money is meant; bounded, so that reading stays quick.
+_FORMULA = re.compile(
+    r"\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]|\$\$(.{1,2000}?)\$\$|(?<![\w$])\$(?!\s)([^$\n]{1,200}?)(?<!\s)\$(?![\w$])",
+    re.S,
+)
+_DRAWN = (  # elements of a formula; what leads somewhere or holds anything else is none
+    "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd "
+    "mstyle menclose mmultiscripts mprescripts"
+).split()
+_KEPT = ("xmlns", "display", "stretchy", "fence", "linethickness", "notation", "mathvariant", "accent")  # attributes
 _SPECIAL = re.compile(r"[^\w ]|_")  # what may end a run of plain text
 LARGEST_BODY = 16_384  # bytes; a vote takes a hundred, a comment of 2,000 characters up to 8,000
 # Another name means that a foreign one was pointed at this machine (DNS rebinding). A tunnel may end at another port.
@@ -237,6 +251,30 @@ def visible(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
 
 
+def formula(latex: str, display: str) -> str:
+    """LaTeX as MathML; ValueError where it holds what is not drawn, or any error of a reader that strangers feed."""
+    root = convert_to_element(latex, display=display)
+    for element in root.iter():
+        if element.tag not in _DRAWN:
+            raise ValueError(f"<{element.tag}>")
+        for name in set(element.attrib) - set(_KEPT):
+            del element.attrib[name]
+        element.text = unescape(element.text or "")  # the converter writes entities; here they are escaped once, below
+    return tostring(root, encoding="unicode")
+
+
+def _formula_rule(state: StateInline, silent: bool) -> bool:
+    """A formula at this place of a text."""
+    if not (found := _FORMULA.match(state.src, state.pos)):
+        return False
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content, token.markup = found[found.lastindex or 0], found[0]
+        token.info = "block" if found.lastindex in (2, 3) else "inline"
+    state.pos = found.end()
+    return True
+
+
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:
         return url.lower().startswith(("http://", "https://"))
@@ -270,6 +308,13 @@ class _Renderer(RendererHTML):
         code = escape(tokens[idx].content)
         return f'<div class="code">{caption}<pre tabindex="0"><code dir="ltr">{code}</code></pre></div>\n'
 
+    def formula(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
+        """A formula, or what is written in its place where it cannot be read."""
+        try:
+            return formula(tokens[idx].content, tokens[idx].info)
+        except Exception:
+            return f"<code>{escape(tokens[idx].markup)}</code>"
+
     def th_open(self, tokens: Any, idx: int, options: Any, env: Any) -> str:
         """A cell of a table without its alignment, which would be an inline style."""
         return f"<{tokens[idx].tag}>"
@@ -280,3 +325,4 @@ class _Renderer(RendererHTML):
 _PARSER = _Parser(
     "default", {"html": False, "linkify": False, "typographer": False, "breaks": True}, renderer_cls=_Renderer
 )
+_PARSER.inline.ruler.before("escape", "formula", _formula_rule)
