@@ -284,17 +284,24 @@ def test_a_lead_to_the_longer_response_and_the_gain_of_a_way_are_counted_by_hand
 
 
 NOTEBOOKS = paths.project_root() / "notebooks"
-PUTTING_PROMPTS = ("36_ask_language_models", "21_train_causal_judge", "51_layer_aggregation", "24_training_choices")
+PUTTING_PROMPTS = (
+    "36_ask_language_models",
+    "21_train_causal_judge",
+    "51_layer_aggregation",
+    "24_training_choices",
+    "25_blend_judges",
+)
 
 
 def test_the_whole_sample_chain_asks_at_most_2000_prompts():
     """Two cores answer so many in minutes: pairs in both orders, and the responses whose layers are read."""
-    asked, trained, read, tried = map(functions_of, PUTTING_PROMPTS)
+    asked, trained, read, tried, weighed = map(functions_of, PUTTING_PROMPTS)
     pairs = 1 + len(asked.templates) * sum(asked.validation.values()) + sum(len(load_set(name)) for name in asked.sets)
     cells = [items for name in read.sets for items in load_rated_set(name).values()]
     responses = sum(min(read.per_set, len(items)) for items in cells)
     judged = pairs * len(asked.models) + sum(trained.validation_sets.values())
     judged += (1 + len(tried.levels)) * 2 * tried.max_validation  # ordinary and misleading, and before any training
+    judged += len(weighed.members) * (weighed.limits["validation"] + weighed.limits["misleading"])
     assert 100 < 2 * judged + responses * len(read.models) <= 2000
     # No other notebook has a language model that it could ask without parameters of its own.
     code = {path.stem: "".join(text for text, _ in code_of(path)) for path in NOTEBOOKS.glob("*.ipynb")}

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from judgekit.bias.edits import sentences_of
-from judgekit.judges.base import Judge, Request, request_key
+from judgekit.judges.base import Judge, Request
 from judgekit.judges.generative import AskedJudge
 from judgekit.records import SWAPPED, Reply, Verdict, fingerprint_of
+from judgekit.scoring.running import Remembered
 from judgekit.scoring.store import VerdictStore
 
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\u00ad]")
@@ -164,25 +165,6 @@ def _averaged(one: Reply, other: Reply) -> Reply:
     first, second, tie = means
     verdict = "tie" if first == second or tie >= max(first, second) else "first" if first > second else "second"
     return _restated(one, (verdict, first, second, tie))
-
-
-class Remembered:
-    """A judge whose replies a store keeps: a defence that changes only what it says asks it nothing again."""
-
-    def __init__(self, judge: Judge, store: VerdictStore) -> None:
-        self.inner, self.store, self.sees_item = judge, store, judge.sees_item
-        self.name, self.fingerprint, self.decoding = judge.name, judge.fingerprint, judge.decoding
-        self.batch_size = judge.batch_size
-
-    def judge(self, requests: list[Request]) -> list[Reply]:
-        keys = [request_key(self.inner, request) for request in requests]
-        known = self.store.get(self.fingerprint, self.decoding, keys)
-        waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
-        if waiting:
-            fresh = dict(zip(waiting, self.inner.judge(list(waiting.values())), strict=True))
-            self.store.put(self.fingerprint, self.decoding, fresh)
-            known |= fresh
-        return [known[key] for key in keys]
 
 
 def defended(judge: Judge, margin: float | None = None, store: VerdictStore | None = None) -> dict[str, Judge]:

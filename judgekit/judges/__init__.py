@@ -18,7 +18,9 @@ __all__ = ["Judge", "Request", "UnknownJudge", "load_judge", "request_key", "req
 DECLARED = "judges.yaml"
 ASKED = {"openai": "OpenAIJudge", "hf": "HFJudge", "vllm": "VLLMJudge"}  # take settings
 ASKED |= {"layers": "LayeredJudge", "reward": "RewardJudge"}
+# Provider to class, the file that says that a folder holds one, and the folder that holds these folders.
 _TRAINED = {"encoder": ("EncoderJudge", "judge.json", ""), "probe": ("ProbeJudge", "ties.json", "probes")}
+_TRAINED["blend"] = ("BlendJudge", "blend.json", "blend")
 _OWN = "judgekit.judges"  # entry points of installed packages; no file is executed because a name points at it
 _LOADED: dict[str, dict[str, str]] = {}  # run to name to fingerprint: what its results will say they were judged with
 
@@ -91,7 +93,8 @@ def load_judge(
     if provider == "own":
         return _own(name)
     models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
-    known = f"{', '.join(shipped_judges())}, encoder/<folder>, probe/<folder>, {models}, own/<registered>"
+    trained = ", ".join(f"{kind}/<folder>" for kind in _TRAINED)
+    known = f"{', '.join(shipped_judges())}, {trained}, {models}, own/<registered>"
     raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
 
 
@@ -108,7 +111,7 @@ def model_of_run(name: str, run: str) -> Path | None:
         return file if file.is_file() else None
     if provider not in (*_TRAINED, "baseline"):
         return None
-    folder = paths.run_folder(run, "models") / ("probes" if provider == "probe" else "") / model
+    folder = paths.run_folder(run, "models") / _TRAINED.get(provider, ("",))[-1] / model
     return folder if folder.is_dir() else None  # a training that was not finished is refused, not passed over
 
 

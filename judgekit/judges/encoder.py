@@ -213,6 +213,10 @@ class EncoderJudge:
             return self.encoder.end_ids(text, END)[kind == "tail"]
         return self.encoder.token_ids(text, self.config[f"max_{kind}_tokens"])
 
+    def preferences(self, requests: Sequence[Request], scores: Floats) -> Floats:
+        """Probabilities of first, second and tie before any gate; ``scores``: two, and the log tie parameter."""
+        return outcome_probabilities(scores[:, 0] - scores[:, 1], scores[:, 2])
+
     def _compared(self, requests: Sequence[Request], encoded: Mapping[Text, tuple[Floats, int]]) -> list[Reply]:
         shown = [request.first for request in requests], [request.second for request in requests]
         keys = [("question", request.asked) for request in requests]
@@ -220,7 +224,7 @@ class EncoderJudge:
         asked, first, second = np.split(np.stack([encoded[key][0] for key in keys]), 3)
         sides = [self.surface.sides(request) for request in requests]
         scores = np.array([self.surface.compare(*both) for both in zip(requests, sides, strict=True)])
-        outcomes = outcome_probabilities(scores[:, 0] - scores[:, 1], scores[:, 2])
+        outcomes = self.preferences(requests, scores)
         if self.config["gate"]:
             inputs = (relevance_inputs(asked, side, self.others) for side in (first, second))
             one, other = (relevance_of(side, self.config["relevance"]) for side in inputs)

@@ -20,6 +20,25 @@ class JudgeFailure(RuntimeError):
     """A judge replied with something other than one reply per request."""
 
 
+class Remembered:
+    """A judge whose replies a store keeps: one around it, or of which it is a part, asks it nothing again."""
+
+    def __init__(self, judge: Judge, store: VerdictStore) -> None:
+        self.inner, self.store, self.sees_item = judge, store, judge.sees_item
+        self.name, self.fingerprint, self.decoding = judge.name, judge.fingerprint, judge.decoding
+        self.batch_size = judge.batch_size
+
+    def judge(self, requests: list[Request]) -> list[Reply]:
+        keys = [request_key(self.inner, request) for request in requests]
+        known = self.store.get(self.fingerprint, self.decoding, keys)
+        waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
+        if waiting:
+            fresh = dict(zip(waiting, self.inner.judge(list(waiting.values())), strict=True))
+            self.store.put(self.fingerprint, self.decoding, fresh)
+            known |= fresh
+        return [known[key] for key in keys]
+
+
 def _plan(
     judge: Judge, pairs: Pairs, store: VerdictStore, orders: Sequence[str]
 ) -> tuple[list[str], Replies, list[tuple[str, Request]]]:
@@ -49,8 +68,11 @@ def run_judge(
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
     reply of a judge that streams. Batches are formed from the whole plan: a run that was resumed between two of them
-    gives what an unbroken one gives. ``bar``: the caller's own, for a run in several calls.
+    gives what an unbroken one gives; the store holds what the members of a blend say, too. ``bar``: the caller's own,
+    for a run in several calls.
     """
+    for name, member in getattr(judge, "members", {}).items():
+        judge.members[name] = Remembered(member.inner if isinstance(member, Remembered) else member, store)  # type: ignore[attr-defined]
     keys, known, plan = _plan(judge, pairs, store, orders)
     waiting = [number for number, (key, _) in enumerate(plan) if key not in known]
     if bar is None:

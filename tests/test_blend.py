@@ -1,0 +1,89 @@
+"""Several judges behind one gate: what they say together, and what is asked again."""
+
+import pytest
+
+from judgekit.data import paths
+from judgekit.data.sample import load_sample
+from judgekit.judges import load_judge, request_of
+from judgekit.judges.blend import Blend, BlendJudge, lead_of, save_blend
+from judgekit.records import Reply
+from judgekit.scoring.running import run_judge
+from judgekit.scoring.store import VerdictStore
+
+FEATURES = "baseline/features"
+PAIRS = load_sample("sample_adversarial")[:6]
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Makes a blend of features with some weights, beside the encoder judge that ships."""
+    (tmp_path / "minilm").symlink_to(paths.PRETRAINED / "minilm")
+
+    def make(*weights, **more):
+        save_blend(Blend("minilm", *weights, **more), tmp_path / "blend" / "own")
+        return load_judge(f"blend/{tmp_path / 'blend' / 'own'}")
+
+    return make
+
+
+def probabilities(judge, order="ab"):
+    replies = judge.judge([request_of(pair, order) for pair in PAIRS])
+    return [(reply.p_first, reply.p_second, reply.p_tie) for reply in replies]
+
+
+def test_of_features_alone_it_is_the_encoder_judge(made):
+    encoder = load_judge("encoder/minilm")
+    assert probabilities(made(1.0, {FEATURES: 0.0})) == probabilities(encoder)
+    assert probabilities(made(1.0, {FEATURES: 0.5})) != probabilities(encoder)
+
+
+def test_exchanging_the_responses_exchanges_the_probabilities(made):
+    judge = made(0.3, {FEATURES: 1.5}, tie_bias=0.4)
+    for one, other in zip(probabilities(judge), probabilities(judge, "ba"), strict=True):
+        assert one == pytest.approx((other[1], other[0], other[2]), abs=1e-5)
+
+
+def test_its_fingerprint_is_what_it_weighs(made):
+    one = made(1.0, {FEATURES: 0.5})
+    assert made(1.0, {FEATURES: 0.5}, about={"pairs": 3}).fingerprint == one.fingerprint
+    assert made(1.0, {FEATURES: 0.6}).fingerprint != one.fingerprint
+    assert made(1.0, {FEATURES: 0.5}, tie_bias=0.1).fingerprint != one.fingerprint
+    assert one.fingerprint != load_judge("encoder/minilm").fingerprint
+
+
+def test_what_its_members_said_is_kept_for_other_weights(made, tmp_path, monkeypatch):
+    first, second = made(1.0, {FEATURES: 0.5}), made(1.0, {FEATURES: 2.0})
+    with VerdictStore(tmp_path / "verdicts.sqlite") as store:
+        run_judge(first, PAIRS, store, progress=False)
+        monkeypatch.setattr(type(second.members[FEATURES]), "judge", lambda *_: pytest.fail("asked again"))
+        given = run_judge(second, PAIRS, store, progress=False)
+        run_judge(second, PAIRS, store, progress=False)
+    assert {one.status for one in given} == {"ok"}
+
+
+def test_a_member_without_probabilities_is_an_error_of_the_item(made, tmp_path):
+    with VerdictStore(tmp_path / "verdicts.sqlite") as store:
+        given = run_judge(made(1.0, {"baseline/longer": 1.0}), PAIRS[:1], store, progress=False)
+    assert {(one.verdict, one.status) for one in given} == {(None, "error")}
+    assert "no probabilities" in given[0].raw
+
+
+def test_certainty_is_bounded():
+    certain = Reply("first", 1.0, 0.0, 0.0)
+    assert lead_of([certain])[0] == pytest.approx(13.8, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "blend.json: no blend"),
+        ('{"encoder": "minilm", "features": 1}', "members"),
+        ('{"encoder": "minilm", "features": "much", "members": {}}', "features"),
+        ('{"encoder": "minilm", "features": 1, "members": {"baseline/nobody": 1}}', "nobody"),
+    ],
+)
+def test_a_damaged_blend_is_named(made, tmp_path, content, words):
+    made(1.0, {})
+    (tmp_path / "blend" / "own" / "blend.json").write_text(content)
+    with pytest.raises(ValueError, match=words):
+        BlendJudge(tmp_path / "blend" / "own")
