@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from judgekit.data import paths
-from judgekit.data.files import load_plain
+from judgekit.data.files import read_plain
 
 SETS = "sets.yaml"
 HUB = "hub:"  # before a file of the Hugging Face hub: ``hub:owner/name@revision/path.parquet``
@@ -32,13 +31,9 @@ def read_declared(run: str, file: str, kind: type[_Entry], **words: str) -> dict
     path, where = paths.project_root() / "params" / run / file, f"params/{run}/{file}"
     if not path.is_file():
         return {}
-    text = path.read_text(encoding="utf-8")
-    for word, meant in words.items():
-        text = text.replace(f"{{{word}}}", meant)
+    values = read_plain(path, where, DeclaredError, **words)
     try:
-        declared = TypeAdapter(dict[str, kind]).validate_python(load_plain(text) or {})  # type: ignore[valid-type]
-    except yaml.YAMLError as broken:
-        raise DeclaredError(f"{where} is not YAML: {broken}") from None
+        declared = TypeAdapter(dict[str, kind]).validate_python(values)  # type: ignore[valid-type]
     except ValidationError as wrong:
         first = wrong.errors()[0]
         raise DeclaredError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

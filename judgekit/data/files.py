@@ -69,10 +69,17 @@ def sha256_of(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a small JSON file, readable in a diff, in one step: what reads it back never finds a half of it."""
+def write_text(path: Path, text: str) -> Path:
+    """The path of a text that is written in one step: what reads it back never finds a half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_json(path: str | Path, value: Any, **options: Any) -> Path:
+    """`write_text` of a small JSON file, readable in a diff; ``options`` are those of `json.dumps`."""
+    return write_text(Path(path), json.dumps(value, indent=1, **options) + "\n")
 
 
 def _is_running(pid: str) -> bool:
@@ -119,6 +126,23 @@ def _expanded(node: yaml.Node, known: dict[int, int | None]) -> int:
     if count is None:
         raise yaml.YAMLError(f"line {node.start_mark.line + 1}: holds an alias of itself")
     return count
+
+
+def read_plain(path: Path, where: str, refusal: type[ValueError], **words: str) -> Any:
+    """`load_plain` of a YAML file, in which ``{word}`` stands for what ``words`` say; an empty one is an empty mapping.
+
+    ``refusal`` is raised, with a sentence on ``where`` (the file as a reader knows it), if it cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(LONGEST + 1)  # one that is longer is refused below
+        for word, meant in words.items():
+            text = text.replace(f"{{{word}}}", meant)
+        return load_plain(text) or {}
+    except (OSError, UnicodeDecodeError) as bad:
+        raise refusal(f"{where}: cannot be read ({bad})") from None
+    except yaml.YAMLError as broken:
+        raise refusal(f"{where} is not YAML: {' '.join(str(broken).split())}") from None
 
 
 def load_plain(text: str) -> Any:

@@ -1,17 +1,15 @@
 """Aspects that a single response is scored by: definition, described levels, and how a response is shown."""
 
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import Field, StrictInt, StringConstraints, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
-from judgekit.data.files import load_plain, short_text
+from judgekit.data.files import read_plain
 from judgekit.prompts.texts import marks_pattern, neutralised
 
-_SCALES = resources.files("judgekit.inside") / "scales"
+_SCALES = Path(__file__).with_name("scales")
 _MARKS = marks_pattern(["[Instruction]", "[Question]", "[Response]", "[Your Task]"], "")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 NAME = r"^[a-z][a-z0-9_]*$"  # of an aspect
@@ -73,19 +71,14 @@ def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
     >>> list(load_aspects("reasoning")), load_aspects("sft")["relevance"].scores[-1]
     (['semantic_consistency', 'logicality', 'informativeness', 'fluency', 'factuality'], 9)
     """
-    presets = sorted(file.name.removesuffix(".yaml") for file in _SCALES.iterdir())
+    presets = sorted(path.stem for path in _SCALES.iterdir())
     shipped = str(name_or_path) in presets
     where = f"{name_or_path}.yaml" if shipped else str(name_or_path)
     source = _SCALES / where if shipped else Path(name_or_path)
-    try:
-        values = load_plain(short_text(Path(str(source))))
-    except FileNotFoundError:
+    if not source.exists():
         known = ", ".join(presets)
-        raise AspectError(f"{where}: neither a file nor one of the aspects that come with judgekit ({known})") from None
-    except (OSError, UnicodeDecodeError) as bad:
-        raise AspectError(f"{where}: cannot be read ({bad})") from None
-    except yaml.YAMLError as bad:
-        raise AspectError(f"{where}: not YAML ({' '.join(str(bad).split())[:300]})") from None
+        raise AspectError(f"{where}: neither a file nor one of the aspects that come with judgekit ({known})")
+    values = read_plain(source, where, AspectError)
     if not isinstance(values, dict) or not values:
         raise AspectError(f"{where}: holds no aspects (names, each with title, definition and levels)")
     return {name: _aspect_of(name, fields, where) for name, fields in values.items()}

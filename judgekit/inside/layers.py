@@ -184,10 +184,7 @@ class SavedWeights:
 
 def save_weights(path: str | Path, saved: SavedWeights) -> Path:
     """The path of a JSON file to which weights were written."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, asdict(saved))
-    return path
+    return write_json(path, asdict(saved))
 
 
 def load_weights(path: str | Path, **wanted: Any) -> SavedWeights:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 from safetensors import SafetensorError, safe_open
 
-from judgekit.data.files import replaced, sha256_of, write_json
+from judgekit.data.files import sha256_of, write_json
 from judgekit.data.paths import PRETRAINED
 from judgekit.models import Unavailable
 from judgekit.models.registry import ORIGIN, folder_of
@@ -208,8 +208,7 @@ def digests_of(folder: str | Path, names: Iterable[str]) -> dict[str, str]:
 
 def seal(folder: str | Path, names: Iterable[str]) -> None:
     """Write the seal of those of some files that a folder has; an older one is replaced."""
-    with replaced(Path(folder) / SEAL) as temporary:
-        temporary.write_text(json.dumps(digests_of(folder, names), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_json(Path(folder) / SEAL, digests_of(folder, names), sort_keys=True)
 
 
 def break_seal(folder: str | Path) -> None:

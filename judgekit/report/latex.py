@@ -20,7 +20,7 @@ import yaml
 
 from judgekit.data import paths
 from judgekit.data.declared import declared_sets
-from judgekit.data.files import load_plain, replaced
+from judgekit.data.files import load_plain, write_text
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
 from judgekit.report.quotes import code_of, document_files, quoted_keys, tex_files
@@ -135,8 +135,7 @@ def write_generated(run: str) -> Path:
 def _write(path: Path, block: str, **words: Any) -> None:
     """Write a block of ``generated.txt``."""
     text = rendered(_TEMPLATE, block, **words)
-    with replaced(path) as temporary:
-        temporary.write_text("\n".join(filter(None, [HEAD, text])) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(filter(None, [HEAD, text])) + "\n")
 
 
 def _breakable(key: str) -> str:

@@ -10,7 +10,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from judgekit.data import paths
-from judgekit.data.files import replaced
+from judgekit.data.files import replaced, write_json
 from judgekit.data.paths import checked_name
 from judgekit.data.provenance import git_state, machine, process_age, versions
 from judgekit.judges import judges_of_run
@@ -61,9 +61,7 @@ def save_results(
     provenance |= git_state() | {"judges": judges_of_run(run), "machine": machine()}
     document = {"schema": SCHEMA, "run": run, "numbers": rows, "provenance": provenance}
     if stem not in documents or not _stays(documents[stem], document):
-        with replaced(path) as temporary:
-            text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
+        write_json(path, document, sort_keys=True, allow_nan=False)
     try:
         check_inputs(run)
     except ResultsError as two_models:

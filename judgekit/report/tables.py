@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judgekit.data import paths
-from judgekit.data.files import replaced
+from judgekit.data.files import write_text
 from judgekit.data.paths import checked_name
 from judgekit.judges.names import display_name
 from judgekit.report.escaping import escape, escape_markdown, rendered, template
@@ -84,8 +84,7 @@ def save_table(
     path = paths.run_folder(run, "tables") / f"{checked_name(name)}.tex"
     for target in (path, path.with_suffix(".md")):
         text = rendered(_TEMPLATE, target.suffix[1:], rows=rows, titles=titles, spans=spans, letters=letters)
-        with replaced(target) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+        write_text(target, text + "\n")
     return path
 
 

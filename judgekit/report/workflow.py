@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from filelock import FileLock, Timeout
 
 from judgekit.data.declared import SETS, DeclaredError, declared_sets, own_file
-from judgekit.data.files import load_plain, replaced, sha256_of
+from judgekit.data.files import read_plain, sha256_of, write_text
 from judgekit.data.paths import PACKAGE, project_root, run_folder
 from judgekit.judges import DECLARED, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
@@ -111,10 +110,7 @@ def read_parameters(run: str, name: str) -> dict[str, Any]:
 
 def _yaml_mapping(path: Path) -> dict[str, Any]:
     where = path.relative_to(project_root()).as_posix()
-    try:
-        given = load_plain(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as broken:
-        raise WorkflowError(f"{where} is not YAML: {broken}") from None
+    given = read_plain(path, where, WorkflowError)
     if not isinstance(given, dict):
         raise WorkflowError(f"{where}: expected 'name: value' lines")
     return given
@@ -164,8 +160,7 @@ def stamp(run: str, job: str) -> Path:
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
-        with replaced(path) as temporary:
-            temporary.write_text(digest, encoding="utf-8")
+        write_text(path, digest)
     return path
 
 

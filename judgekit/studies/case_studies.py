@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data import catalogue, paths
-from judgekit.data.files import replaced
+from judgekit.data.files import write_text
 from judgekit.data.sources import find_source
 from judgekit.judges.base import Judge, request_of
 from judgekit.judges.names import display_name
@@ -125,7 +125,5 @@ def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
     for left in set(folder.rglob("*.tex")) - set(files):
         left.unlink()
     for file, text in files.items():
-        file.parent.mkdir(exist_ok=True)
-        with replaced(file) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+        write_text(file, text + "\n")
     return path

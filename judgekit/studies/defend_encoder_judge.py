@@ -192,5 +192,4 @@ def save_defended(quality: Parts, tamper: Parts | None, base: Path, folder: Path
     config |= {"format": FORMAT, "weights_of": base.name}
     if tamper is not None:
         config |= {"format": DEFENDED, "tamper": {name: np.round(part, 6).tolist() for name, part in tamper.items()}}
-    folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "judge.json", config)

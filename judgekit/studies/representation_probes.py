@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from judgekit.data.files import replaced
+from judgekit.data.files import write_text
 from judgekit.data.progress import progress_bar
 from judgekit.inside.probes import Choice, NestedResult, Space, grouped_folds, nested_probe
 from judgekit.inside.representations import array_digest
@@ -69,8 +69,7 @@ def _study_cell(cell: Cell, methods: Mapping[str, Method], folder: Path, seed: i
             if result is None:
                 shared = searches.setdefault((method.features, families[0]), {})
                 result = nested_probe(features, cell.labels, cell.groups, cell.head, tried, _N_OUTER, seed, shared)
-                with replaced(path) as temporary:
-                    temporary.write_text(json.dumps(asdict(result), default=lambda array: array.tolist()))
+                write_text(path, json.dumps(asdict(result), default=lambda array: array.tolist()))
             results[*cell.name, name] = result
     return results
 

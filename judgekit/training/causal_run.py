@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-import yaml
 from pydantic import ConfigDict, Field, PositiveFloat
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from judgekit.data.files import load_plain
+from judgekit.data.files import read_plain
 from judgekit.data.pairfile import read_pairs
 from judgekit.records import PreferencePair
 from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
@@ -38,12 +37,7 @@ class Files:
 
 def read_recipe(path: str | Path) -> tuple[CausalRecipe, Files]:
     """Recipe and files of a YAML file; RecipeError names the file and the field."""
-    try:
-        values = load_plain(Path(path).read_text(encoding="utf-8"))
-    except OSError as missing:
-        raise RecipeError(f"{path}: {missing.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as broken:
-        raise RecipeError(f"{path} is not YAML: {broken}") from None
+    values = read_plain(Path(path), str(path), RecipeError)
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected 'name: value' lines")
     files = {field.name: values.pop(field.name) for field in fields(Files) if field.name in values}

@@ -123,7 +123,4 @@ def rounded_parts(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 def save_features(parts: Mapping[str, Any], folder: str | Path) -> Path:
     """Write a fitted surface-feature judge as ``features.json``."""
-    path = Path(folder) / "features.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, rounded_parts(parts))
-    return path
+    return write_json(Path(folder) / "features.json", rounded_parts(parts))

@@ -182,7 +182,6 @@ def tuned_predictions(
             path = Path(folder) / f"{items.key(train, test)}.json"
             if not path.is_file():
                 base = base or SplitEncoder(recipe, items.texts)
-                path.parent.mkdir(parents=True, exist_ok=True)
                 write_json(path, _tune_fold(base, items, np.asarray(train), np.asarray(test)))
             probabilities[test] = json.loads(path.read_text(encoding="utf-8"))["probabilities"]
             bar.update()

@@ -151,10 +151,7 @@ def _fit_isotonic(cases: Cases) -> IsotonicMap:
 
 def save_map(fitted: LinearMap | IsotonicMap, path: str | Path) -> Path:
     """Write a map as JSON."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"schema": SCHEMA} | asdict(fitted))
-    return path
+    return write_json(path, {"schema": SCHEMA} | asdict(fitted))
 
 
 def load_map(path: str | Path) -> LinearMap | IsotonicMap:
