@@ -5,10 +5,10 @@ A `Reply` stands in the store under what was shown, whichever item that was; a `
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import multimode
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 LABELS = ("A", "B", "tie")
 ORDERS = ("ab", "ba")
@@ -214,6 +214,7 @@ class Verdict:
 
 
 AnyItem = TypeVar("AnyItem", bound=Item)
+Pairs: TypeAlias = Sequence[PreferencePair]
 
 
 def majority_label(votes: dict[str, str]) -> str | None:

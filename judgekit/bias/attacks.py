@@ -30,6 +30,7 @@ By = Literal["success", "averaged"]  # what decides that a pair is turned: the v
 ARMS = tuple(name for name in EDITS if name not in REPLACING and name != "combined")
 PRIOR = 0.2  # standard deviation of what an edit is thought to bring before it was tried
 ByOrder: TypeAlias = Mapping[str, Verdict]  # verdicts on one pair
+Asking: TypeAlias = Callable[[Pairs], Sequence[ByOrder]]
 
 
 def worse_side(pair: PreferencePair) -> str:
@@ -213,9 +214,7 @@ def _next_edit(gains: Mapping[str, list[float]], tried: Sequence[str], rng: np.r
     return left[int(np.argmax(means + PRIOR / np.sqrt(counts + 1) * rng.normal(size=len(left))))]
 
 
-def search(
-    ask: Callable[[list[PreferencePair]], Sequence[ByOrder]], pairs: Pairs, clean: Sequence[ByOrder], suite: Suite
-) -> list[Target]:
+def search(ask: Asking, pairs: Pairs, clean: Sequence[ByOrder], suite: Suite) -> list[Target]:
     """Pairs attacked by searching, in their order; those that the worse response had not lost stay as they are.
 
     Edits are tried one after another, and those that help are built upon, in the manner of BITE (arXiv:2605.26156).

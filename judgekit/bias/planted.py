@@ -107,7 +107,11 @@ class PlantedJudge:
         """A verdict on the texts as they are shown, by the label of the item."""
         pair, bias = self.pairs[str(request.item_id)], self.bias
         first = pair if request.order == "ab" else pair.swapped()
-        taste, draw = self._draws(pair.item_id, request.order)
+        # A standard normal draw per item, the same in both orders, and a uniform one per item and order.
+        texts = (f"0:{pair.item_id}", f"0:{pair.item_id}:{request.order}")
+        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+        uniform, draw = ((int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests)
+        taste = float(ndtri(uniform))
         quality = {"A": 1.0, "B": -1.0}.get(str(first.label), 0.0)
         doublings = np.log2((1 + len(request.first.split())) / (1 + len(request.second.split())))
         own = [bool(model) and str(model).split("-")[0] == OWN_FAMILY for model in (first.model_a, first.model_b)]
@@ -116,10 +120,3 @@ class PlantedJudge:
         p = outcome_probabilities(np.array([eta]), np.array([bias.log_nu]))[0]
         verdict = "first" if draw < p[0] else "second" if draw < p[0] + p[1] else "tie"
         return Reply(verdict, float(p[0]), float(p[1]), float(p[2]))
-
-    def _draws(self, item_id: str, order: str) -> tuple[float, float]:
-        """A standard normal draw per item, the same in both orders, and a uniform one per item and order."""
-        texts = (f"0:{item_id}", f"0:{item_id}:{order}")
-        digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-        uniform = [(int.from_bytes(digest[:8], "big") + 0.5) / 2**64 for digest in digests]
-        return float(ndtri(uniform[0])), uniform[1]

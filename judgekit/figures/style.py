@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -33,19 +32,15 @@ CJK_FAMILIES += ("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei",
 CJK_FAMILIES += ("AR PL SungtiL GB",)
 
 
-@lru_cache(maxsize=1)
-def _families() -> list[str]:
-    """DejaVu Sans, which comes with matplotlib (the same picture everywhere), and one CJK family if there is one."""
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    return ["DejaVu Sans", *[family for family in CJK_FAMILIES if family in installed][:1]]
-
-
 def use_style() -> None:
     """Set the one style for the session: seaborn's grid, letters of 7 pt and more in print, fonts embedded whole."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    # DejaVu Sans comes with matplotlib (the same picture everywhere); one CJK family stands beside it if there is one.
+    families = ["DejaVu Sans", *[family for family in CJK_FAMILIES if family in installed][:1]]
     letters = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize", "font.size"), 7)
     ours: dict[str, Any] = {
         **letters,
-        "font.family": _families(),
+        "font.family": families,
         "axes.titlesize": 7.5,
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",

@@ -6,7 +6,7 @@ the last one has been through the final norm.
 """
 
 import numbers
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +17,9 @@ import torch
 from judgekit.data.files import replaced
 from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
-from judgekit.models.causal import CausalModel, Plan, fitting_batches, load_model, path_sums, plan_of
+from judgekit.models.causal import CausalModel, Plan, Tokenise, fitting_batches, load_model, path_sums, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.encoder import native_bf16
+from judgekit.models.encoder import Sequences, native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.records import Response, fingerprint_of
@@ -38,9 +38,7 @@ def checked_scores(scores: Iterable[Any]) -> tuple[int, ...]:
     return tuple(map(int, scale))
 
 
-def score_plan(
-    scores: Sequence[int], tokenise: Callable[[str], tuple[list[int], list[int]]], reply: str = "{score}"
-) -> Plan:
+def score_plan(scores: Sequence[int], tokenise: Tokenise, reply: str = "{score}") -> Plan:
     """The token ids to look at for the scores of a scale, which are the plan's ``names``.
 
     ``tokenise``: `judgekit.models.chat_tokens.ChatTokenizer.reply_tokens`. ``reply``: what the model is taken to write,
@@ -115,7 +113,7 @@ class ScoreHead:
 
 def layer_logits(
     engine: CausalModel,
-    prompts: Sequence[Sequence[int]],
+    prompts: Sequences,
     plan: Plan,
     normed: bool = False,
     batch_tokens: int = 8192,
@@ -154,9 +152,7 @@ def layer_logits(
 
 
 @torch.inference_mode()
-def _batch_logits(
-    engine: CausalModel, head: ScoreHead, prompts: Sequence[Sequence[int]], plan: Plan, budget: int
-) -> torch.Tensor:
+def _batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan: Plan, budget: int) -> torch.Tensor:
     """`layer_logits` of one batch, shape (n_prompts, n_layers + 1, n_candidates)."""
     passes, first = engine.passes(prompts, plan, budget, output_hidden_states=True), [path[0] for path in plan.paths]
     _, out = next(passes)

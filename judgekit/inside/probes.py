@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 from judgekit.stats import Array, Floats, ratio
 
 GOOD = 4  # lowest good score of 5, as in the representation-as-a-judge study
+ByKind = Mapping[str, Array]  # features of items by their kind, each of shape (n_items, n_layers, width)
 CLASSIFIERS = ("logistic", "linear_svm", "rbf_svm", "forest", "mlp")
 
 
@@ -279,9 +280,7 @@ def joined_layers(array: Array, layers: Iterable[int]) -> Floats:
 class Search:
     """Inner cross-validation on one set of rows; features by kind, shape (n_items, n_layers, width)."""
 
-    def __init__(
-        self, features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space, seed: int
-    ) -> None:
+    def __init__(self, features: ByKind, labels: Array, groups: Array, head: Head, space: Space, seed: int) -> None:
         self.features, self.labels, self.head, self.space, self.seed = features, labels, head, space, seed
         self.families = space.families or head.families
         self.folds = grouped_folds(labels, groups, space.n_inner, seed)
@@ -350,7 +349,7 @@ class Search:
 
 @threadpool_limits.wrap(limits=1)
 def choose_probe(
-    features: Mapping[str, Array], labels: Array, groups: Array, head: Head, space: Space | None = None, seed: int = 0
+    features: ByKind, labels: Array, groups: Array, head: Head, space: Space | None = None, seed: int = 0
 ) -> Choice:
     """The best probe by inner cross-validation, and nothing about how good it is.
 
@@ -363,9 +362,7 @@ def choose_probe(
     return Search(features, np.asarray(labels), np.asarray(groups), head, space or Space(), seed).choose()
 
 
-def fit_choice(
-    choice: Choice, features: Mapping[str, Array], labels: Array, space: Space | None = None, seed: int = 0
-) -> Pipeline:
+def fit_choice(choice: Choice, features: ByKind, labels: Array, space: Space | None = None, seed: int = 0) -> Pipeline:
     """The chosen probe as a pipeline, fitted on all rows given."""
     X = joined_layers(features[choice.features], choice.layers)
     probe = make_probe(choice.family, choice.setting, (space or Space()).n_components, seed)
@@ -383,7 +380,7 @@ class NestedResult:
 
 @threadpool_limits.wrap(limits=1)  # matrices are small
 def nested_probe(
-    features: Mapping[str, Array],
+    features: ByKind,
     labels: Array,
     groups: Array,
     head: Head,

@@ -31,6 +31,8 @@ _ROUNDING = 1e-9  # probabilities that differ by no more are equal
 _LETTERS = {"brackets": (BRACKETS, "ABC"), "letter": (LETTER, "ABC"), "llmbar": (OUTPUT, "ab")}
 
 Messages = Sequence[Mapping[str, str]]
+Stream = Iterator[dict[int, Reply]]  # replies by the position of their request, as they come
+Marks = Mapping[float, float]  # mark to its probability
 Kind = TypeVar("Kind")
 
 
@@ -119,9 +121,7 @@ class AskedJudge:
         """Longest completion of a call; by default short where the reply is the verdict alone."""
         return _CLOSED_TOKENS if self.strategy.closed and call == self.strategy.calls[-1].name else OPEN_TOKENS
 
-    def judge_stream(
-        self, requests: Sequence[Request], wanted: Sequence[int] | None = None
-    ) -> Iterator[dict[int, Reply]]:
+    def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
         """Yield replies as they are finished: see `judgekit.judges.base.Judge`."""
         raise NotImplementedError
 
@@ -238,7 +238,9 @@ class AskedJudge:
         given = yield from ask("verdict", request, shared=True)
         other = yield from ask("verdict", request.exchanged(), shared=True)
         (here, text), (there, _) = self._read(given), self._read(other)
-        turned = _letters_turned(reply_part(other.text).strip())
+        # The opinion on the exchanged order in the words of the given one: ``(a)`` for ``(b)``, and the reverse.
+        letters, said = str.maketrans("abAB", "baBA"), reply_part(other.text).strip()
+        turned = re.sub(r"\(([ab])(?=\))", lambda match: match[0].translate(letters), said, flags=re.I)
         if here.verdict is not None and there.verdict == SWAPPED[here.verdict]:
             return _reply_of(here, text, {"exchanged": turned})
         opinions = {"given": reply_part(given.text).strip(), "exchanged": turned}
@@ -277,21 +279,13 @@ def _reply_of(parsed: Parsed, raw: str, earlier: Mapping[str, str] | None = None
     return Reply(parsed.verdict, score_first=first, score_second=second, status=parsed.status, raw=raw, earlier=said)
 
 
-def _letters_turned(text: str) -> str:
-    """An opinion on the exchanged order in the words of the given one: ``(a)`` for ``(b)``, and the reverse."""
-    letters = str.maketrans("abAB", "baBA")
-    return re.sub(r"\(([ab])(?=\))", lambda match: match[0].translate(letters), text, flags=re.I)
-
-
 def _most_probable(reply: Reply, p: Mapping[str, float], labels: Sequence[str]) -> Reply:
     """A reply with probabilities; the most probable label is the verdict, that of the reply where several are."""
     verdict = max(labels, key=lambda label: (p[label], label == reply.verdict))
     return replace(reply, verdict=verdict, p_first=p["first"], p_second=p["second"], p_tie=p.get("tie", 0.0))
 
 
-def _reply_of_marks(
-    first: Mapping[float, float], second: Mapping[float, float], labels: Sequence[str], raw: str
-) -> Reply:
+def _reply_of_marks(first: Marks, second: Marks, labels: Sequence[str], raw: str) -> Reply:
     """A reply from the probabilities of both marks, with the expected ones as scores; marks distributed alike tie."""
     scores = tuple(sum(mark * weight for mark, weight in side.items()) for side in (first, second))
     p = compared_marks(first, second, labels)
@@ -303,9 +297,7 @@ def _reply_of_marks(
     return replace(reply, verdict="tie", p_first=p["first"], p_second=p["second"], p_tie=p["tie"])
 
 
-def compared_marks(
-    first: Mapping[float, float], second: Mapping[float, float], labels: Sequence[str]
-) -> dict[str, float]:
+def compared_marks(first: Marks, second: Marks, labels: Sequence[str]) -> dict[str, float]:
     """Probability of each label, from the probabilities of the marks that each response gets by itself.
 
     Where ties are not accepted, equal marks are left out; if they are certainly equal, both labels have a half.

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, field_validator
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps
+from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps, Stream
 from judgekit.models import Unavailable
 from judgekit.models.causal import Plan, families, fitting_batches, load_model, memory_estimate, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -226,9 +226,7 @@ class HFJudge(AskedJudge):
         count = len(question.ids) + len(self.plan.forced)
         return Completion(self.plan.likeliest(weights), count, 0, seconds=seconds, weights=weights)
 
-    def judge_stream(
-        self, requests: Sequence[Request], wanted: Sequence[int] | None = None
-    ) -> Iterator[dict[int, Reply]]:
+    def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
         known: dict[Any, Any] = {}  # completions of questions that several interviews put, or what they failed with
         every = range(len(requests))
         for start in every[::_WINDOW]:
@@ -239,9 +237,7 @@ class HFJudge(AskedJudge):
                 held = window if self.forms_batches else sorted(asked)
                 yield from self._in_rounds({n: self.steps(requests[n]) for n in held}, asked, known)
 
-    def _in_rounds(
-        self, interviews: Mapping[int, Steps], wanted: Set[int], known: dict[Any, Any]
-    ) -> Iterator[dict[int, Reply]]:
+    def _in_rounds(self, interviews: Mapping[int, Steps], wanted: Set[int], known: dict[Any, Any]) -> Stream:
         """Hold interviews side by side: all go on until each waits for a completion, then those are made together.
 
         Of those that are not wanted, the first question alone takes part.

@@ -5,7 +5,7 @@ The server and the key come from the environment, ``OPENAI_BASE_URL`` and ``OPEN
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
-from judgekit.judges.generative import DEFAULT, Ask, AskedJudge, Completion
+from judgekit.judges.generative import DEFAULT, Ask, AskedJudge, Completion, Stream
 from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
@@ -59,9 +59,7 @@ class OpenAIJudge(AskedJudge):
     def max_new_tokens(self, call: str) -> int:
         return self.settings.max_tokens or super().max_new_tokens(call)
 
-    def judge_stream(
-        self, requests: Sequence[Request], wanted: Sequence[int] | None = None
-    ) -> Iterator[dict[int, Reply]]:
+    def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)
         numbers = range(len(requests)) if wanted is None else wanted
         for replies in client.replies([requests[n] for n in numbers], partial(self._reply, client), self.failed):

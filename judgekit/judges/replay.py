@@ -23,7 +23,7 @@ class ReplayJudge(RuleJudge):
     sees_item = True
 
     def __init__(self, name: str, verdicts: Sequence[Verdict]) -> None:
-        self.name, self._rule = name, self._stored
+        self.name = name
         self.stored = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
         if len(self.stored) != len(verdicts):
             raise ValueError(f"{name}: {len(verdicts)} verdicts for {len(self.stored)} (item, order) cells")
@@ -31,7 +31,7 @@ class ReplayJudge(RuleJudge):
         self.fingerprint = fingerprint_of("replay", 2, name, rows)
         self.orders = tuple(sorted({verdict.order for verdict in verdicts}))  # those that a contest asks it for
 
-    def _stored(self, request: Request) -> Reply:
+    def _rule(self, request: Request) -> Reply:
         if stored := self.stored.get((request.item_id, request.order)):
             return reply_again(stored)
         why = f"no stored verdict for {request.item_id} in order {request.order}"
@@ -72,7 +72,6 @@ class TrackedJudge(RuleJudge):
         self._verdicts = {
             row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT}) for row in rows
         }
-        self._rule = self._tracked
 
     def holds(self, pairs: Sequence[PreferencePair], orders: Sequence[str]) -> bool:
         """Whether every pair was judged in every order."""
@@ -82,7 +81,7 @@ class TrackedJudge(RuleJudge):
         """What is held, by content key: what a store takes, so that a set of which a part is tracked is judged on."""
         return {key: reply_again(verdict) for key, verdict in self._verdicts.items()}
 
-    def _tracked(self, request: Request) -> Reply:
+    def _rule(self, request: Request) -> Reply:
         if verdict := self._verdicts.get(request_key(self, request)):
             return reply_again(verdict)
         return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")

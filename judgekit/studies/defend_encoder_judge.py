@@ -15,7 +15,7 @@ from judgekit.bias.edits import TRAINABLE, tampered
 from judgekit.data.files import write_json
 from judgekit.judges.encoder import DEFENDED, END, FORMAT, PARTS, EncoderJudge, against_tampering, tamper_odds
 from judgekit.judges.surface import scores_of, standardise
-from judgekit.records import PreferencePair
+from judgekit.records import Pairs, PreferencePair
 from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
@@ -28,9 +28,7 @@ _PENALTY = 0.03  # scikit-learn's C
 Parts = Mapping[str, Any]  # parameters of a part of a judge, by name
 
 
-def attacked_pairs(
-    pairs: Sequence[PreferencePair], per_pair: int = 2, seed: int = 0
-) -> tuple[list[PreferencePair], list[str]]:
+def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[list[PreferencePair], list[str]]:
     """Decided pairs whose worse response (if not empty) was tampered with, in wordings for training, and each attack.
 
     ``per_pair``: attacks on each, drawn without replacement.

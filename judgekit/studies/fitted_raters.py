@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.loading import text_key
-from judgekit.data.progress import progress_bar
+from judgekit.data.progress import progress_over
 from judgekit.inside import probes as probing
 from judgekit.inside.probes import Head, NestedResult, Space
 from judgekit.inside.rating import Rater
@@ -59,16 +59,14 @@ def read_states(ratings: Ratings, reader: "StateReader", poolings: Sequence[str]
     items = [item for aspects in ratings.values() for items in aspects.values() for item in items]
     asked = {rated_text(item.question, item.response): (item.question, item.response) for item in items}
     ordered, states = sorted(asked, key=lambda text: (len(text), text)), {}
-    with progress_bar(len(ordered), "reading", "text") as bar:
-        for start in range(0, len(ordered), _STEP):
-            batch = ordered[start : start + _STEP]
-            read = reader.read(batch, tuple(poolings))
-            for row, text in enumerate(batch):
-                question, response = asked[text]
-                known = {"length": np.log1p([[len(response), len(words_of(response))]])}
-                known["looks"] = np.array([surface_features(question, response)])
-                states[text] = {name: read[name][row] for name in poolings} | known
-            bar.update(len(batch))
+    batches = [ordered[start : start + _STEP] for start in range(0, len(ordered), _STEP)]
+    for batch in progress_over(batches, "reading", "batch"):
+        read = reader.read(batch, tuple(poolings))
+        for row, text in enumerate(batch):
+            question, response = asked[text]
+            known = {"length": np.log1p([[len(response), len(words_of(response))]])}
+            known["looks"] = np.array([surface_features(question, response)])
+            states[text] = {name: read[name][row] for name in poolings} | known
     return states
 
 

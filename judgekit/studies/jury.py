@@ -22,6 +22,7 @@ from judgekit.stats import Array, Floats, prompt_folds, ratio
 RIDGE = 1.0  # penalty on weights, in items: few against hundreds; members who say the same share a weight
 _LEVEL = 1e-9  # totals closer than this are level: sums of probabilities in another order differ in the last digits
 _TIE = LABELS.index("tie")
+ByOrder = Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
@@ -193,9 +194,7 @@ def pool_weights(panel: Panel, chosen: Array) -> tuple[Floats, float]:
     return best[:-1], 0.0 if closed else float(best[-1])
 
 
-def _ruled(
-    panel: Panel, rule: str, totals: Mapping[str, Floats], shares: Mapping[str, Floats] | None = None
-) -> list[Verdict]:
+def _ruled(panel: Panel, rule: str, totals: ByOrder, shares: ByOrder | None = None) -> list[Verdict]:
     """Verdicts of ``jury/<rule>`` from totals by order, shape (n_items, 3): the highest wins."""
     verdicts = []
     for row, pair in enumerate(panel.pairs):

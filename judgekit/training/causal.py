@@ -61,7 +61,8 @@ def train_judge(
             f"{len(rows)} training and {len(held_out)} validation rows: there must be some of both, "
             f"none longer than max_length ({recipe.max_length} tokens)"
         )
-    data = {"train": len(rows), "validation": len(held_out), "sha256": _hash_of([*rows, *held_out])}
+    read = "".join(json.dumps(row, sort_keys=True) for row in [*rows, *held_out])  # what exactly is trained on
+    data = {"train": len(rows), "validation": len(held_out), "sha256": hashlib.sha256(read.encode()).hexdigest()}
     before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
     base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
     trained = recipe.as_dict() | {"base": base}  # a folder is known by what was trained there, wherever it lies
@@ -94,14 +95,6 @@ def train_judge(
     if trainer.is_world_process_zero():
         _finish(recipe, trainer, tokenizer, folder, report)
     return report
-
-
-def _hash_of(rows: Rows) -> str:
-    """SHA-256 over token rows: what exactly was trained on."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, sort_keys=True).encode())
-    return digest.hexdigest()
 
 
 def last_checkpoint(checkpoints: Path) -> str | None:

@@ -1,7 +1,7 @@
 """From preference pairs to token rows: the recipe, the mixture, and prompts and replies exactly as judging has them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import cycle, islice
 from random import Random
@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import SIDES, request_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.prompts import PromptTooLong, Strategy, load_strategy
-from judgekit.records import PreferencePair
+from judgekit.records import Pairs, PreferencePair
 
 SAID = {"A": "first", "B": "second", "tie": "tie"}
 IGNORED = -100  # label of a position without a loss, as transformers has it
@@ -114,9 +114,7 @@ def checked(kind: type[T], values: Mapping[str, Any], where: str = "recipe") -> 
         raise RecipeError(f"{where}: {message}") from None
 
 
-def mixed(
-    pairs: list[PreferencePair], recipe: CausalRecipe, shares: Mapping[str, float] | None = None
-) -> list[PreferencePair]:
+def mixed(pairs: Pairs, recipe: CausalRecipe, shares: Mapping[str, float] | None = None) -> list[PreferencePair]:
     """The training pairs of a recipe, shuffled by its seed; ``shares``: source to its share of what is drawn."""
     if unlabelled := [pair for pair in pairs if pair.label is None]:
         raise ValueError(f"{unlabelled[0].where}: no label to train on")
@@ -136,9 +134,7 @@ def mixed(
     return chosen
 
 
-def _by_shares(
-    pairs: Sequence[PreferencePair], shares: Mapping[str, float], n_pairs: int, rng: Random
-) -> list[PreferencePair]:
+def _by_shares(pairs: Pairs, shares: Mapping[str, float], n_pairs: int, rng: Random) -> list[PreferencePair]:
     """At most ``n_pairs`` (0: as many as there are), of each source its share; one with fewer pairs is repeated."""
     sources = defaultdict(list)
     for pair in pairs:

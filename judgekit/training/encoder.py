@@ -26,7 +26,7 @@ from judgekit.data.files import replaced, write_json
 from judgekit.data.progress import progress_bar
 from judgekit.data.provenance import git_state
 from judgekit.judges.encoder import FORMAT, OTHERS, PARAPHRASE, WEIGHTS
-from judgekit.models.encoder import PACKAGED_BASES, TextEncoder, computing_in_bf16
+from judgekit.models.encoder import PACKAGED_BASES, Sequences, TextEncoder, computing_in_bf16
 from judgekit.models.files import break_seal, quiet, seal, settle_adapter
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
@@ -189,7 +189,7 @@ class RelevanceTrainer:
         """Name to parameter, for everything that is trained."""
         return {n: p for n, p in self.encoder.model.named_parameters() if p.requires_grad} | {"scale": self.log_scale}
 
-    def _embed(self, id_lists: Sequence[Sequence[int]]) -> torch.Tensor:
+    def _embed(self, id_lists: Sequences) -> torch.Tensor:
         """Unit embeddings, shape (n, width), with gradients; sorted by length into chunks."""
         order = sorted(range(len(id_lists)), key=lambda i: len(id_lists[i]))
         chunks = [[id_lists[i] for i in order[start : start + _CHUNK]] for start in range(0, len(order), _CHUNK)]

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
 from judgekit.data.files import write_json
-from judgekit.data.progress import progress_bar
+from judgekit.data.progress import progress_bar, progress_over
 from judgekit.inside.probes import GOOD, grouped_folds
 from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, padded, token_batches
 from judgekit.models.files import model_files
@@ -175,16 +175,14 @@ def tuned_predictions(
     """
     items = Items(texts, aspects, scores, groups, recipe)
     probabilities, base = np.zeros((len(texts), len(recipe.classes))), None
-    with progress_bar(len(folds), "tuning", "fold") as bar:
-        for train, test in folds:
-            if lacking := set(items.aspect[test]) - set(items.aspect[train]):
-                raise ValueError(f"{items.names[min(lacking)]} occurs in no training row of a fold")
-            path = Path(folder) / f"{items.key(train, test)}.json"
-            if not path.is_file():
-                base = base or SplitEncoder(recipe, items.texts)
-                write_json(path, _tune_fold(base, items, np.asarray(train), np.asarray(test)))
-            probabilities[test] = json.loads(path.read_text(encoding="utf-8"))["probabilities"]
-            bar.update()
+    for train, test in progress_over(folds, "tuning", "fold"):
+        if lacking := set(items.aspect[test]) - set(items.aspect[train]):
+            raise ValueError(f"{items.names[min(lacking)]} occurs in no training row of a fold")
+        path = Path(folder) / f"{items.key(train, test)}.json"
+        if not path.is_file():
+            base = base or SplitEncoder(recipe, items.texts)
+            write_json(path, _tune_fold(base, items, np.asarray(train), np.asarray(test)))
+        probabilities[test] = json.loads(path.read_text(encoding="utf-8"))["probabilities"]
     return probabilities
 
 

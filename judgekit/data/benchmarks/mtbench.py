@@ -31,6 +31,8 @@ HUB_GPT4 = "mtbench_hub/gpt4_pair-00000-of-00001-c0b431264a82ddc0.parquet"
 WINNER_CODES = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (inconsistent)": "tie"}
 
 Texts = tuple[str, ...]
+Questions = Mapping[int, Row]  # id to the row of the question file
+References = Mapping[int, Texts]  # id to GPT-4's answers, one per turn
 
 
 class Vote(NamedTuple):
@@ -58,8 +60,8 @@ def _answers_of(file: str) -> dict[int, Texts]:
     return {number: tuple(choice["turns"]) for number, (choice,) in choices.items()}
 
 
-def votes_from_files(rows: Rows, questions: Mapping[int, Row], answer_rows: Rows) -> list[Vote]:
-    """Votes of the mirror's derived files; ``questions``: id to the row of the question file."""
+def votes_from_files(rows: Rows, questions: Questions, answer_rows: Rows) -> list[Vote]:
+    """Votes of the mirror's derived files."""
     answers = {(row.whole("question_id"), row.text("model")): tuple(row.texts("turns", n=2)) for row in answer_rows}
     votes = []
     for row in rows:
@@ -84,13 +86,11 @@ def _conversation(row: Row, field: str) -> tuple[Texts, Texts]:
     return questions, answers
 
 
-def pairs_from_votes(
-    votes: list[Vote], questions: Mapping[int, Row], references: Mapping[int, Texts], benchmark: str
-) -> Loaded:
+def pairs_from_votes(votes: list[Vote], questions: Questions, references: References, benchmark: str) -> Loaded:
     """One pair per question, ordered pair of models and turn, with all its votes; a missing response is an empty one.
 
     The report counts ``votes``, and those that lack a model's answers (``missing_responses``) or in which an answer
-    shown, an earlier turn's too, is empty (``empty_turns``). ``references``: GPT-4's, one per turn.
+    shown, an earlier turn's too, is empty (``empty_turns``).
     """
     cells: dict[str, list[PreferencePair]] = {}
     report = {"votes": len(votes), "missing_responses": 0, "empty_turns": 0}
@@ -105,9 +105,7 @@ def pairs_from_votes(
     return [_with_all_votes(cell) for cell in cells.values()], report
 
 
-def _pair_of_vote(
-    vote: Vote, questions: Mapping[int, Row], references: Mapping[int, Texts], benchmark: str
-) -> PreferencePair:
+def _pair_of_vote(vote: Vote, questions: Questions, references: References, benchmark: str) -> PreferencePair:
     """The pair that a vote is on, with this vote; ``81:alpaca-13b:gpt-4:1`` is its question, models and turn."""
     row = vote.row
     number, turn = row.whole("question_id"), row.code("turn", {1: 1, 2: 2})
