@@ -394,8 +394,7 @@ def pearson(x: Array, y: Array, weight: Array | None = None) -> Floats:
     ``x``, ``y``: shape (n_items,) or, with weights, (..., n_items); ``weight``, shape (..., n_items): how often each
     item counts, one row per resample (`interval` without values).
     """
-    x, y = _paired_scores(x, y)
-    weight = np.ones(x.shape[-1]) if weight is None else np.asarray(weight, float)
+    x, y, weight = _paired_scores(x, y, weight)
     total = weight.sum(-1, keepdims=True)
     x, y = (side - (weight * side).sum(-1, keepdims=True) / total for side in (x, y))
     spread = [(weight * side**2).sum(-1) for side in (x, y)]
@@ -406,8 +405,7 @@ def pearson(x: Array, y: Array, weight: Array | None = None) -> Floats:
 
 def spearman(x: Array, y: Array, weight: Array | None = None) -> Floats:
     """Spearman's rank correlation: `pearson` of mid-ranks, which are taken anew in every resample."""
-    x, y = _paired_scores(x, y)
-    weight = np.ones(len(x)) if weight is None else np.asarray(weight, float)
+    x, y, weight = _paired_scores(x, y, weight)
     x, y = (weight @ ((1 + np.sign(side[None, :] - side[:, None])) / 2) for side in (x, y))
     return pearson(x, y, weight)
 
@@ -418,8 +416,7 @@ def kendall(x: Array, y: Array, weight: Array | None = None) -> Floats:
     A quadratic form of the weights, so that all resamples are two matrix products; memory grows with n_items squared
     (72 MB a matrix for 3,000 items). Without weights also of many lists at once: shape (..., n_items) to (...).
     """
-    x, y = _paired_scores(x, y)
-    weight = np.ones(x.shape[-1]) if weight is None else np.asarray(weight, float)
+    x, y, weight = _paired_scores(x, y, weight)
     signs = [np.sign(side[..., :, None] - side[..., None, :]) for side in (x, y)]
     agreeing, *untied = (
         ((weight @ form) * weight).sum(-1) for form in (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
@@ -427,14 +424,14 @@ def kendall(x: Array, y: Array, weight: Array | None = None) -> Floats:
     return ratio(agreeing, np.sqrt(untied[0] * untied[1]))
 
 
-def _paired_scores(x: Array, y: Array) -> tuple[Floats, Floats]:
-    """Two lists of scores as arrays; ValueError where lengths differ, or a score is NaN or infinite."""
+def _paired_scores(x: Array, y: Array, weight: Array | None) -> tuple[Floats, Floats, Floats]:
+    """Two lists of scores and weights as arrays; ValueError where lengths differ, or a score is NaN or infinite."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     if x.shape != y.shape or not x.size:
         raise ValueError(f"scores of shape {x.shape} against {y.shape}")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("a score is missing or infinite: leave the item out first")
-    return x, y
+    return x, y, np.ones(x.shape[-1]) if weight is None else np.asarray(weight, float)
 
 
 # ---------------------------------------------------------------- a value with its interval

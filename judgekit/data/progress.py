@@ -35,13 +35,6 @@ def progress_bar(
     )
 
 
-def skip(bar: Any, count: int) -> None:
-    """Move a bar over work that was done before, without taking it for speed."""
-    if count and not bar.disable:
-        bar.initial += count
-        bar.update(count)
-
-
 def progress_over(items: Sequence, description: str = "runs", unit: str = "run") -> Iterator:
     """Iterate over a list with a bar."""
     with progress_bar(len(items), description, unit) as bar:

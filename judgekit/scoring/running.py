@@ -6,7 +6,7 @@ from functools import partial
 from itertools import groupby, product
 from typing import Any
 
-from judgekit.data.progress import progress_bar, skip
+from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, Request, request_key, request_of, verdict_of
 from judgekit.records import ORDERS, STATUSES, Reply, Verdict
 from judgekit.scoring.protocols import Pairs
@@ -78,7 +78,9 @@ def run_judge(
     if bar is None:
         shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
     else:
-        skip(bar, len(keys) - len(waiting))
+        if (known_ones := len(keys) - len(waiting)) and not bar.disable:
+            bar.initial += known_ones  # work that was done before is not taken for speed
+            bar.update(known_ones)
         shown = nullcontext(bar)
     with shown as bar, closing(replies_of(judge, [request for _, request in plan], waiting)) as stream:
         for replies in stream:

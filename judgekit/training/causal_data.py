@@ -8,16 +8,7 @@ from random import Random
 from typing import Annotated, Any, Literal, TypeVar
 
 import pandas as pd
-from pydantic import (
-    ConfigDict,
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    Strict,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, Strict, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import SIDES, request_of
@@ -38,7 +29,7 @@ class RecipeError(ValueError):
     """A recipe that cannot be followed; the message names the field."""
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+@dataclass(frozen=True, config={"strict": True, "extra": "forbid"})
 class CausalRecipe:
     """Everything that decides how a causal judge is trained, besides the data.
 

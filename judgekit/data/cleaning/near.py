@@ -111,13 +111,10 @@ class QuestionIndex:
             if overlap > MAX_OVERLAP:
                 return "test n-grams", f"{overlap:.2f} of its {GRAM}-grams"
         for form in forms:
-            if hits := [*self.near.query(minhash(form)), *self._find_by_words(form)]:
+            hits = self.near.query(minhash(form))
+            if len(form.split()) >= MIN_BLOCK:  # long enough for words in common to mean anything
+                likely = self.near_words.query(minhash(form, 1))
+                hits += [hit for hit in likely if similarity(form, hit, 1) >= MIN_WORDS_SHARED]
+            if hits:
                 return "near a test question", self.places[min(hits)]
         return None
-
-    def _find_by_words(self, form: str) -> list[str]:
-        """Questions that share nearly all words with this one, if it is long enough for that to mean anything."""
-        if len(form.split()) < MIN_BLOCK:
-            return []
-        hits = self.near_words.query(minhash(form, 1))
-        return [hit for hit in hits if similarity(form, hit, 1) >= MIN_WORDS_SHARED]

@@ -84,22 +84,18 @@ class VoteFile:
             if not lock_descriptor(self._descriptor, blocking=False):
                 busy = "votes are being written to this file already; stop the other page, or name another file"
                 raise VoteFileBusy(f"{self.path}: {busy}")
-            self._repair()
+            with open(self._descriptor, "rb", closefd=False) as stream:
+                content = stream.read()
+            self.lines, self._size = _parse(content, self.path, "cut off")
+            if self._size < len(content):
+                os.ftruncate(self._descriptor, self._size)
+            elif content and not content.endswith(b"\n"):  # an editor left the last line end out
+                self._size += os.write(self._descriptor, b"\n")
+            os.fsync(self._descriptor)
             sync(self.path.parent)
         except BaseException:
             self.close()
             raise
-
-    def _repair(self) -> None:
-        """Read all votes (``lines``) and bring the end of the file in order."""
-        with open(self._descriptor, "rb", closefd=False) as stream:
-            content = stream.read()
-        self.lines, self._size = _parse(content, self.path, "cut off")
-        if self._size < len(content):
-            os.ftruncate(self._descriptor, self._size)
-        elif content and not content.endswith(b"\n"):  # an editor left the last line end out
-            self._size += os.write(self._descriptor, b"\n")
-        os.fsync(self._descriptor)
 
     def append(self, vote: Vote) -> None:
         """Write one vote; when this returns it is on disk. PairFileError if it could not be read again; OSError if it
