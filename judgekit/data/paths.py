@@ -36,7 +36,9 @@ def run_folder(run: str, *parts: str) -> Path:
 
 def verdict_store_path() -> Path:
     """The one verdict store that every run and notebook of this checkout shares."""
-    return project_root() / "outputs" / "verdicts.sqlite"  # a store makes its folder
+    folder = project_root() / "outputs"
+    folder.mkdir(exist_ok=True)
+    return folder / "verdicts.sqlite"
 
 
 @lru_cache(maxsize=1)
