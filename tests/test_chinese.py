@@ -10,7 +10,7 @@ import pytest
 from test_latex import needs_lualatex
 
 from judgekit.report import latex
-from judgekit.report.quotes import code_of, document_files, find_quotes
+from judgekit.report.results import code_of, document_files, find_quotes
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"

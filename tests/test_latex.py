@@ -15,7 +15,7 @@ from judgekit.data import paths
 from judgekit.report import latex, save_results, save_table
 from judgekit.report.escaping import escape, typeset
 from judgekit.report.latex import write_generated
-from judgekit.report.quotes import document_files, find_quotes
+from judgekit.report.results import document_files, find_quotes
 from judgekit.stats import Number
 
 REPOSITORY = Path(__file__).resolve().parents[1]

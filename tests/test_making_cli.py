@@ -11,7 +11,7 @@ from judgekit.data.declared import DeclaredError
 from judgekit.data.files import sha256_of
 from judgekit.data.pairfile import read_pairs
 from judgekit.report import latex
-from judgekit.report.quotes import document_files, find_quotes
+from judgekit.report.results import document_files, find_quotes
 from judgekit.report.workflow import jobs_of, read_parameters
 from judgekit.scoring.protocols import protocol_of
 

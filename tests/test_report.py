@@ -14,7 +14,7 @@ from test_latex import needs_lualatex
 from judgekit.data.paths import PRETRAINED
 from judgekit.report import latex, load_results, save_results
 from judgekit.report.latex import SCRIPTS
-from judgekit.report.quotes import code_of, document_files, find_quotes, read_keys
+from judgekit.report.results import code_of, document_files, find_quotes, read_keys
 from judgekit.report.tables import latex_number
 from judgekit.report.workflow import jobs_of, notebook_list
 from judgekit.stats import Number

@@ -23,8 +23,16 @@ from judgekit.data.declared import declared_sets
 from judgekit.data.files import load_plain, write_text
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
-from judgekit.report.quotes import code_of, document_files, quoted_keys, tex_files
-from judgekit.report.results import ResultsError, check_inputs, load_provenance, load_results
+from judgekit.report.results import (
+    ResultsError,
+    check_inputs,
+    code_of,
+    document_files,
+    load_provenance,
+    load_results,
+    quoted_keys,
+    tex_files,
+)
 from judgekit.report.tables import latex_number
 
 # The one list of what is compiled, in order: the report points into the supplement.

@@ -1,10 +1,13 @@
-"""What a notebook hands on: numbers with one owner each, frames, pictures; an unchanged result is an unchanged file."""
+"""What a notebook hands on: numbers with one owner each, frames, pictures; an unchanged result is an unchanged file.
+
+Numbers are kept that are read: by ``\\result{key}`` of a document, by another notebook, by the README.
+"""
 
 import gzip
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -15,7 +18,6 @@ from judgekit.data.paths import checked_name
 from judgekit.data.provenance import git_state, machine, process_age, versions
 from judgekit.judges import judges_of_run
 from judgekit.judges.names import slug
-from judgekit.report.quotes import read_keys
 from judgekit.stats import Number
 
 if TYPE_CHECKING:  # half a second that the report's build, which reads no frame, does without
@@ -27,6 +29,14 @@ KEY = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+){1,4}")
 UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[^.]*_repro_vs_[^.]*)\..*)")
 # Labels of the same set went into what was cross-fitted: the study's name must say so.
 CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
+
+QUOTE = re.compile(r"\\result(?:long(?=table))?(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
+INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
+COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
+READ_BY_NOTEBOOKS = re.compile(  # 34, 35 and 71, and the README's tables
+    r"scores\.\w+\.\w+\.(accuracy|agreement|macro_f1)|mixture\.(seeds|.*\.mean)|ceiling\..*"
+    r"|consensus\.\w+\.majority\.hidden_accuracy|(bench|fault|parsing|resources|scale|training)\..*"
+)
 
 
 class ResultsError(ValueError):
@@ -196,3 +206,49 @@ def save_figure(figure: Any, run: str, name: str) -> Path:
         with replaced(target) as temporary:
             figure.savefig(temporary, format=target.suffix[1:], **options)
     return path
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def document_files(document: str) -> list[Path]:
+    """The LaTeX files of a document: ``report/<document>.tex`` and what it inputs from ``report/``, in order."""
+    report = paths.project_root() / "report"
+    queue, files = [f"{document}.tex"], []
+    while queue:
+        path = report / f"{queue.pop(0).removesuffix('.tex')}.tex"
+        if path.exists() and path not in files:
+            files.append(path)
+            queue = INPUT.findall(code_of([path])) + queue
+    return files
+
+
+def code_of(files: Iterable[Path]) -> str:
+    """LaTeX without its comments."""
+    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(COMMENT.sub(r"\1", line) for line in lines)
+
+
+def find_quotes(files: Iterable[Path]) -> list[tuple[str, str]]:
+    """Every ``number``, ``table`` and ``figure`` that LaTeX files quote, in order, with its name."""
+    found = [(match[1], " ".join(match[2].split())) for match in QUOTE.finditer(code_of(files))]
+    return [(kind if kind in ("table", "figure") else "number", name) for kind, name in found]
+
+
+def quoted_keys(files: Iterable[Path]) -> set[str]:
+    """The keys of the numbers that LaTeX files quote."""
+    return {name for kind, name in find_quotes(files) if kind == "number"}
+
+
+def tex_files() -> list[Path]:
+    """The LaTeX files of all documents."""
+    report = paths.project_root() / "report"
+    return [*report.glob("*.tex"), *report.glob("sections/*.tex")]
+
+
+def read_keys(keys: Iterable[str]) -> set[str]:
+    """Those of ``keys`` that a document, a notebook or the README reads; all of them in a project without documents."""
+    if not (documents := tex_files()):
+        return set(keys)
+    quoted = quoted_keys(documents)
+    return {key for key in keys if key in quoted or READ_BY_NOTEBOOKS.fullmatch(key)}
