@@ -1,10 +1,12 @@
 """Several judges behind one gate: what they say together, and what is asked again."""
 
+import json
+
 import pytest
 
 from judgekit.data import paths
 from judgekit.data.sample import load_sample
-from judgekit.judges import load_judge, request_of
+from judgekit.judges import load_judge, request_of, shipped_judges
 from judgekit.judges.blend import Blend, BlendJudge, lead_of, save_blend
 from judgekit.records import Reply
 from judgekit.scoring.running import run_judge
@@ -87,3 +89,11 @@ def test_a_damaged_blend_is_named(made, tmp_path, content, words):
     (tmp_path / "blend" / "own" / "blend.json").write_text(content)
     with pytest.raises(ValueError, match=words):
         BlendJudge(tmp_path / "blend" / "own")
+
+
+def test_the_blend_that_ships_weighs_judges_that_ship():
+    shipped = shipped_judges()
+    (folder,) = (paths.PRETRAINED / "blend").glob("*/")
+    blend = Blend(**json.loads((folder / "blend.json").read_text(encoding="utf-8")))
+    assert f"blend/{folder.name}" in shipped and {*blend.members, f"encoder/{blend.encoder}"} <= set(shipped)
+    assert blend.about["pairs"] > 1000 and not {"pandalm", "llmbar_natural"} & set(blend.about["sets"])
