@@ -134,8 +134,7 @@ def read_plain(path: Path, where: str, refusal: type[ValueError], **words: str) 
     ``refusal`` is raised, with a sentence on ``where`` (the file as a reader knows it), if it cannot be read.
     """
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read(LONGEST + 1)  # one that is longer is refused below
+        text = short_text(path)
         for word, meant in words.items():
             text = text.replace(f"{{{word}}}", meant)
         return load_plain(text) or {}
