@@ -14,7 +14,7 @@ from judgekit.cli.running import given_settings, loaded_judge
 from judgekit.data.files import load_plain
 
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
-_STATING = ("encoder/", "probe/", "layers/", "reward/", "baseline/features")  # probabilities; others in one pass alone
+_STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/features")  # p; others in one pass alone
 
 
 def new(
