@@ -10,6 +10,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,7 @@ PAIR_FEATURES = tuple(
 )
 
 
+@lru_cache(maxsize=4096)  # a response is shown again in the other order, and beside other ones
 def surface_features(question: str, response: str) -> Floats:
     """`FEATURES` of a response to a question: logs of counts, shares in [0, 1] and flags, finite for any text.
 
@@ -142,7 +144,9 @@ def surface_features(question: str, response: str) -> Floats:
     >>> float(row["is_empty"]), round(float(row["log_numbered"]), 3)
     (0.0, 1.099)
     """
-    return np.array([*_response_features(response).values(), *_question_features(question, response).values()])
+    values = np.array([*_response_features(response).values(), *_question_features(question, response).values()])
+    values.setflags(write=False)
+    return values
 
 
 def pair_features(response_a: str, response_b: str, features_a: Array, features_b: Array) -> Floats:

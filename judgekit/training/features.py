@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +49,10 @@ class FeatureTable:
 
 
 def feature_table(pairs: Sequence[PreferencePair], tied_sources: Collection[str] | None = None) -> FeatureTable:
-    """Features and targets of pairs; each (question, response) is computed once."""
+    """Features and targets of pairs."""
     tied_sources = sources_with_ties(pairs) if tied_sources is None else tied_sources
-    features = cache(surface_features)
-    a = np.array([features(p.asked, p.response_a) for p in pairs])
-    b = np.array([features(p.asked, p.response_b) for p in pairs])
+    a = np.array([surface_features(p.asked, p.response_a) for p in pairs])
+    b = np.array([surface_features(p.asked, p.response_b) for p in pairs])
     both = np.array([pair_features(p.response_a, p.response_b, x, y) for p, x, y in zip(pairs, a, b, strict=True)])
     target = np.array([target_of(p) for p in pairs])
     return FeatureTable(a, b, both, target, np.array([p.benchmark in tied_sources for p in pairs]))
