@@ -137,7 +137,8 @@ def read_plain(path: Path, where: str, refusal: type[ValueError], **words: str) 
         text = short_text(path)
         for word, meant in words.items():
             text = text.replace(f"{{{word}}}", meant)
-        return load_plain(text) or {}
+        values = load_plain(text)
+        return {} if values is None else values
     except (OSError, UnicodeDecodeError) as bad:
         raise refusal(f"{where}: cannot be read ({bad})") from None
     except yaml.YAMLError as broken:

@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.files import write_json
+from judgekit.inside.saved_probes import margins_of
 from judgekit.judges import load_judge
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.encoder import EncoderJudge
@@ -24,7 +25,6 @@ from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import Floats, outcome_probabilities
 
 _FILE = "blend.json"
-_CERTAIN = 1e-6  # probabilities nearer to 0 are taken for this
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -40,7 +40,6 @@ class Blend:
 
 def save_blend(blend: Blend, folder: str | Path) -> None:
     """Write a judge's folder."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
     write_json(Path(folder) / _FILE, asdict(blend))
 
 
@@ -49,9 +48,8 @@ def lead_of(replies: Sequence[Reply]) -> Floats:
     for reply in replies:
         if reply.p_first is None or reply.p_second is None:
             raise ValueError(f"a member of the blend gave no probabilities: {reply.raw or reply.status}")
-    given = np.array([(reply.p_first, reply.p_second) for reply in replies], float)
-    first, second = np.log(np.clip(given, _CERTAIN, 1)).T
-    return np.asarray(first - second)
+    first, second = np.array([(reply.p_first, reply.p_second) for reply in replies], float).T
+    return margins_of(first / (first + second))
 
 
 class BlendJudge(EncoderJudge):
