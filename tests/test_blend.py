@@ -73,6 +73,7 @@ def test_a_member_without_probabilities_is_an_error_of_the_item(made, tmp_path):
 def test_certainty_is_bounded():
     certain = Reply("first", 1.0, 0.0, 0.0)
     assert lead_of([certain])[0] == pytest.approx(13.8, abs=0.1)
+    assert lead_of([Reply("tie", 0.0, 0.0, 1.0)])[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.files import write_json
-from judgekit.inside.saved_probes import margins_of
 from judgekit.judges import load_judge
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.encoder import EncoderJudge
@@ -25,6 +24,7 @@ from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import Floats, outcome_probabilities
 
 _FILE = "blend.json"
+_CERTAIN = 1e-6  # probabilities nearer to 0 are taken for this
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -48,8 +48,9 @@ def lead_of(replies: Sequence[Reply]) -> Floats:
     for reply in replies:
         if reply.p_first is None or reply.p_second is None:
             raise ValueError(f"a member of the blend gave no probabilities: {reply.raw or reply.status}")
-    first, second = np.array([(reply.p_first, reply.p_second) for reply in replies], float).T
-    return margins_of(first / (first + second))
+    given = np.array([(reply.p_first, reply.p_second) for reply in replies], float)
+    first, second = np.log(np.clip(given, _CERTAIN, 1)).T  # where a tie is certain, too: neither leads
+    return np.asarray(first - second)
 
 
 class BlendJudge(EncoderJudge):
