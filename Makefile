@@ -57,6 +57,7 @@ lint: $(READY) ## style, types, stripped notebooks, spelling, large files; pre-c
 
 bench: $(READY) ## measure speed ratios into outputs/laptop/results/bench*.json
 	@$(BIN)/python tests/bench/encoder_speed.py
+	@$(BIN)/python tests/bench/blend_speed.py
 	@$(BIN)/python tests/bench/formats.py
 	@$(BIN)/python tests/bench/causal_speed.py hf/smollm2-135m
 	@$(BIN)/python tests/bench/processors.py hf/smollm2-135m

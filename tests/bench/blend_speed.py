@@ -1,0 +1,59 @@
+"""What a blend costs beside the encoder judge whose gate it has, on the same pairs, in one run.
+
+Both take turns on pairs of LLMBar, of which no text comes twice, from an empty cache, so that whatever else the machine
+does falls on both; the ratio is that of the medians. Megabytes are the process's peak with the first alone, and with
+both. Writes ``bench.blend_<name>.*`` to the run's results.
+"""
+
+import argparse
+import statistics
+
+from encoder_speed import ROUNDS, ratio_of, seconds_of
+
+from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.judges import load_judge, request_of
+from judgekit.judges.names import slug
+from judgekit.report import save_results
+from judgekit.stats import Number
+from judgekit.studies.score_benchmarks import peak_mb
+
+SET = "llmbar_adversarial"
+
+
+def judged(judge, requests):
+    """Judge all requests, in the judge's batches."""
+    judge.cache.clear()
+    for start in range(0, len(requests), judge.batch_size):
+        judge.judge(requests[start : start + judge.batch_size])
+
+
+def main():
+    """Measure and save."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("name", nargs="?", default="smollm2-135m", help="of the blend")
+    arguments.add_argument("--run", default="laptop")
+    arguments.add_argument("--pairs", type=int, default=100)
+    chosen = arguments.parse_args()
+    requests = [request_of(pair, "ab") for pair in load_set(SET)][: chosen.pairs]
+    encoder = load_judge("encoder/minilm")
+    judged(encoder, requests)
+    alone = peak_mb()
+    blend = load_judge(f"blend/{chosen.name}")
+    judged(blend, requests)
+    rounds = [[seconds_of(lambda one=one: judged(one, requests)) for one in (encoder, blend)] for _ in range(ROUNDS)]
+    theirs, ours = zip(*rounds, strict=True)
+    family, count = f"bench.blend_{slug(chosen.name)}", len(requests)
+    numbers = {
+        f"{family}.vs_encoder": ratio_of(theirs, ours),  # how many times as long the blend takes
+        f"{family}.milliseconds": Number(1000 * statistics.median(ours) / count, n=count, spec=".0f"),
+        f"{family}.encoder_milliseconds": Number(1000 * statistics.median(theirs) / count, n=count, spec=".0f"),
+        f"{family}.peak_mb": Number(peak_mb(), spec=",.0f"),
+        f"{family}.encoder_peak_mb": Number(alone, spec=",.0f"),
+    }
+    for name, number in numbers.items():
+        print(f"{name}: {number} {number.interval}")
+    save_results(chosen.run, "bench", numbers, data=set_hashes([SET]), variant=f"blend_{slug(chosen.name)}")
+
+
+if __name__ == "__main__":
+    main()
