@@ -1,6 +1,7 @@
 """``judgekit new``: a run on pairs of one's own, from its parameters to what its notebooks and its report read."""
 
 import json
+from contextlib import closing
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.declared import DeclaredError
 from judgekit.data.files import sha256_of
 from judgekit.data.pairfile import read_pairs
+from judgekit.people.labelling.votefile import Vote, VoteFile
 from judgekit.report import latex
 from judgekit.report.results import document_files, find_quotes
 from judgekit.report.workflow import jobs_of, read_parameters
@@ -61,6 +63,43 @@ def test_what_does_not_apply_is_left_out(project, capsys):
     assert list(jobs_of("mine")) == ["33_measure_agreement", "40_position_bias"]
     assert read_parameters("mine", "33_measure_agreement")["voted"] == []
     assert "0 pairs have a label" in capsys.readouterr().err
+
+
+def voted(project, *lines):
+    """Pairs without labels, and a file of votes on them, as people cast them on the labelling page."""
+    rows = [{"id": f"q{n}", "question": f"Q{n}?", "response_a": "yes", "response_b": "no"} for n in range(40)]
+    rows[5] |= {"label": "B", "topic": "sums"}
+    (project / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with closing(VoteFile(project / "votes.jsonl")) as file:
+        for item, who, label in lines:
+            file.append(Vote(item, who, label, "ab", 1.0, "2026-01-01T00:00:00+00:00", "0" * 64))
+
+
+def test_people_s_votes_become_labels(project):
+    cast = [(f"q{n}", who, "A" if n % 2 else "B") for n in range(40) for who in ("ann", "bob")]
+    voted(project, *cast, ("q0", "bob", None), ("q1", "bob", "tie"), ("q1", "cat", "tie"))
+    assert new(project, "--votes", "votes.jsonl") == 0
+    assert "41_verbosity_bias" in jobs_of("mine") and read_parameters("mine", "33_measure_agreement")["voted"] == [
+        "mine"
+    ]
+    first, second, third, *_, sixth = load_set("mine")[:6]
+    assert (first.votes, first.label) == ({"ann": "B"}, "B")  # one was taken back
+    assert (second.votes, second.label) == ({"ann": "A", "bob": "tie", "cat": "tie"}, "tie")
+    assert (third.label, sixth.label) == ("B", "B")  # the label that stood there stays
+    assert sixth.votes == {"ann": "A", "bob": "A"} and sixth.item_id == "q5"
+
+
+def test_votes_that_fit_no_pair_are_refused(project, capsys):
+    voted(project, ("q0", "ann", "A"), ("q40", "ann", "A"))
+    assert new(project, "--votes", "votes.jsonl") == 2
+    assert "ann voted on 'q40', which is none of the pairs" in capsys.readouterr().err
+    row = {"prompt": "Q?", "chosen": "yes", "rejected": "no", "id": "q0"}
+    (project / "pairs.jsonl").write_text(f"{json.dumps(row)}\n")
+    voted_on = [line for line in (project / "votes.jsonl").read_text().splitlines() if "q40" not in line]
+    (project / "votes.jsonl").write_text("\n".join(voted_on) + "\n")
+    assert new(project, "--votes", "votes.jsonl") == 2
+    assert "pairs.jsonl, line 1: field 'chosen' is preferred already" in capsys.readouterr().err
+    assert not (project / "params" / "mine").exists()
 
 
 def test_settings_go_to_those_who_take_them(project, monkeypatch):

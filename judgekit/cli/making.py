@@ -1,5 +1,6 @@
 """``judgekit new``: a run of notebooks, and a report, on pairs of one's own."""
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,10 @@ from judgekit.cli.keeping import Settings
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.cli.running import given_settings, loaded_judge
 from judgekit.data.files import load_plain
+from judgekit.data.pairfile import PairRow, pair_row
+from judgekit.data.pairfile.lines import Fields, records
 
+PAIRS = "pairs.jsonl"
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
 _STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/features")  # p; others in one pass alone
 
@@ -23,6 +27,9 @@ def new(
     judges: Annotated[list[str], typer.Option("--judge", metavar="NAME", help="provider/model; repeatable.")],
     protocol: Annotated[str, typer.Option(metavar="NAME", help="As of judgekit score.")] = "mean_of_orders",
     title: Annotated[str, typer.Option(metavar="TEXT", help="Of the report.")] = "Judges on pairs of our own",
+    votes: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What people said of the pairs, as of judgekit label.")
+    ] = None,
     settings: Settings = None,
 ) -> int:
     """Make a run of notebooks, and a report, on pairs of your own; make report RUN=NAME then executes it.
@@ -30,6 +37,8 @@ def new(
     Writes params/RUN in this checkout: sets.yaml (where the pairs are, how they are scored), judges.yaml (who judges,
     with the settings of --set), and a file for each notebook that applies: agreement, and position bias; with labels
     also scores and length, with stated probabilities calibration; with votes (annotator to label) people's ceilings.
+    With --votes the pairs are copied there with the votes that stand on each, whose majority is the label of a pair
+    that has none.
     """
     from judgekit.data import catalogue, paths
     from judgekit.data.declared import SETS
@@ -59,8 +68,10 @@ def new(
         declared[slug] = {"name": name} | ({"settings": given} if own else {})
     reading = (*_STATING, "hf/", "vllm/") if given.get("mode") == "one_pass" else _STATING
     stating = [slug for name, slug in names.items() if name.startswith(reading)]
-    labelled, voted = sum(source.labels.values()), any(len(row.pair.votes) > 1 for row in source.rows())
-    own_set = {"file": str(Path(pairs).resolve()), "title": title, "protocol": protocol}
+    rows = _voted(Path(pairs), list(source.rows()), votes) if votes else None
+    shown = [pair_row(row, source.first.place) for row in rows] if rows else list(source.rows())
+    labelled, voted = sum(row.pair.label is not None for row in shown), any(len(row.pair.votes) > 1 for row in shown)
+    own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
     text = Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8")
@@ -71,9 +82,27 @@ def new(
     for need in needs if labelled >= FEW else needs[:1]:
         files |= {f"{name}.yaml": {"run": run} | one for name, one in load_plain(text)[need].items()}
     folder.mkdir(parents=True)
+    if rows:
+        (folder / PAIRS).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     if labelled < FEW:
         tell(f"note: {labelled} pairs have a label, so nothing is scored ({FEW} would do)")
     tell(f"params/{run} has {', '.join(files)}; next: make report RUN={run}")
     return DONE
+
+
+def _voted(pairs: Path, rows: list[PairRow], votes: str) -> list[Fields]:
+    """The fields of a file's rows, with the votes of another; PairFileError where one is on no row, or is no vote."""
+    from judgekit.people.labelling.votefile import read_votes
+
+    cast = read_votes(votes, {row.pair.item_id: row.pair.cluster for row in rows}).long()
+    by_item = {item: dict(zip(own["worker"], own["label"], strict=True)) for item, own in cast.groupby("task")}
+    kept = ("question", "response_a", "response_b", "label", "reference")
+    found = []
+    for row, (place, fields) in zip(rows, records(pairs), strict=True):
+        if row.form == "chosen/rejected":
+            raise place.error("is preferred already: votes go with response_a and response_b", "chosen")
+        own = {name: fields[name] for name in kept if name in fields}
+        found.append({"id": row.id} | own | {"votes": row.pair.votes | by_item.get(row.pair.item_id, {})})
+    return found
