@@ -96,8 +96,7 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm/
 	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
 	@cp -r outputs/laptop/models/probes/{gsm8k,gpqa,alpacaeval,pairs,smollm2,qwen2.5}* judgekit/pretrained/probes/
-	@mkdir -p judgekit/pretrained/blend/smollm2-135m
-	@cp outputs/laptop/models/blend/smollm2-135m/blend.json judgekit/pretrained/blend/smollm2-135m/
+	@mkdir -p judgekit/pretrained/blend && cp -r outputs/laptop/models/blend/{smollm2-135m,qwen2.5-coder-0.5b} judgekit/pretrained/blend/
 	@mkdir -p judgekit/pretrained/{reward/{smollm2-135m,qwen2.5-coder-0.5b},hf/{smollm2-135m-{sft,dpo},qwen2.5-coder-0.5b-sft}}
 	@cd outputs/laptop/models/causal_smollm2_135m/reward && cp training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/reward/smollm2-135m/
 	@cd outputs/laptop/models/causal_qwen2_5_coder_0_5b/reward && cp training.json sha256.json adapter_* $(CURDIR)/judgekit/pretrained/reward/qwen2.5-coder-0.5b/

@@ -92,9 +92,9 @@ def test_a_damaged_blend_is_named(made, tmp_path, content, words):
         BlendJudge(tmp_path / "blend" / "own")
 
 
-def test_the_blend_that_ships_weighs_judges_that_ship():
+@pytest.mark.parametrize("name", ["smollm2-135m", "qwen2.5-coder-0.5b"])
+def test_a_blend_that_ships_weighs_judges_that_ship(name):
     shipped = shipped_judges()
-    (folder,) = (paths.PRETRAINED / "blend").glob("*/")
-    blend = Blend(**json.loads((folder / "blend.json").read_text(encoding="utf-8")))
-    assert f"blend/{folder.name}" in shipped and {*blend.members, f"encoder/{blend.encoder}"} <= set(shipped)
+    blend = Blend(**json.loads((paths.PRETRAINED / "blend" / name / "blend.json").read_text(encoding="utf-8")))
+    assert f"blend/{name}" in shipped and {*blend.members, f"encoder/{blend.encoder}"} <= set(shipped)
     assert blend.about["pairs"] > 1000 and not {"pandalm", "llmbar_natural"} & set(blend.about["sets"])
