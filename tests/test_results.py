@@ -139,6 +139,12 @@ def test_table():
     assert r"| a\_b | **50.0 (40.0–60.0)** | **0.500** |" in markdown
 
 
+def test_a_rule_that_wins_is_not_bold():
+    rows = [{"who": who, "right": Number(n, spec=".0%")} for who, n in (("rule", 0.9), ("one", 0.6), ("other", 0.6))]
+    text = save_table("sample", "t", rows, best=["right"], plain=["rule"]).with_suffix(".md").read_text()
+    assert "| rule | 90 |" in text and "| one | **60** |" in text and "| other | **60** |" in text
+
+
 def test_table_of_sections():
     rows = [{"set": s, "text": "x\ny|z", "n": 1000} for s in ("one", "one", "two")]
     path = save_table("sample", "t", rows, sections="set", align={"text": "p{5cm}"})

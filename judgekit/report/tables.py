@@ -37,6 +37,7 @@ def save_table(
     table: "pd.DataFrame | Iterable[Mapping[Hashable, Any]]",
     *,
     best: Collection[Hashable] = (),
+    plain: Collection[str] = (),
     align: Mapping[Hashable, str] | None = None,
     sections: Hashable | None = None,
     intervals: bool | Collection[Hashable] = True,
@@ -47,10 +48,10 @@ def save_table(
 
     Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float (in format ``spec``), str, ``Stacked``, or None.
     Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. Judges and
-    models (columns in `NAMED`) have their display names. ``best``: columns whose highest cells, as printed, are bold.
-    ``align``: LaTeX specifications by column. ``sections``: a column whose new values are heads over rows instead.
-    ``intervals``: whether numbers have theirs, or the columns that do; ``stacked``: below the number. ValueError where
-    the table is empty or a column is not there.
+    models (columns in `NAMED`) have their display names. ``best``: columns whose highest cells, as printed, are bold;
+    rows whose first cell is in ``plain`` take no part. ``align``: LaTeX specifications by column. ``sections``: a
+    column whose new values are heads over rows instead. ``intervals``: whether numbers have theirs, or the columns that
+    do; ``stacked``: below the number. ValueError where the table is empty or a column is not there.
     """
     import pandas as pd  # half a second that the report's build does without
 
@@ -61,6 +62,7 @@ def save_table(
     if unknown := [column for column in (*best, *(align or {}), sections or columns[0]) if column not in columns]:
         raise ValueError(f"table {name} has no column {unknown[0]!r}; it has {columns}")
     shown = [column for column in columns if column != sections]
+    names = _values(frame, columns[0], spec)
     letters: list[str] = []
     cells: list[list[tuple[str, str]]] = []  # of each column, in LaTeX and in Markdown
     for column in shown:
@@ -68,10 +70,12 @@ def save_table(
         with_interval = intervals if isinstance(intervals, bool) else column in intervals
         cells.append([_cell(value, with_interval, stacked) for value in values])
         letters.append((align or {}).get(column) or ("l" if any(isinstance(value, str) for value in values) else "r"))
-        numbers = [value for value in values if isinstance(value, Number)] if column in best else []
+        rival = [value if isinstance(value, Number) else None for value in values]
+        rival = [None if name in plain else value for value, name in zip(rival, names, strict=True)]
+        numbers = [value for value in rival if value is not None] if column in best else []
         if numbers:  # a difference that the digits do not show is not shown in bold either
             top = str(max(numbers, key=lambda number: number.value))
-            bold = [isinstance(value, Number) and str(value) == top for value in values]
+            bold = [value is not None and str(value) == top for value in rival]
             pairs = zip(cells[-1], bold, strict=True)
             cells[-1] = [(rf"\textbf{{{tex}}}", f"**{md}**") if b else (tex, md) for (tex, md), b in pairs]
     heads = _values(frame, sections, spec) if sections else [None] * len(frame)
