@@ -39,11 +39,10 @@ def suspicious(text: str) -> bool:
     return len(sentences) >= 6 and 1 - len(set(sentences)) / len(sentences) > LOOP
 
 
-class Defence:
+class Defence(Judge):
     """A judge around another one; ``settings``: what its verdicts depend on besides the judge."""
 
     title: str
-    sees_item = False
 
     def __init__(self, judge: Judge, **settings: Any) -> None:
         self.inner, self.settings = judge, settings

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from judgekit.judges.base import Request
+from judgekit.judges.base import Judge, Request
 from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
@@ -87,12 +87,11 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     return pd.DataFrame(columns)
 
 
-class PlantedJudge:
+class PlantedJudge(Judge):
     """A judge of real or authored pairs that knows the labels (the better response is one unit better), and is misled
     as planted; asked again, it gives the same verdict."""
 
     name = "planted/biased"
-    decoding = "{}"
     batch_size = 4096
     sees_item = True
 
