@@ -93,7 +93,7 @@ def test_what_a_text_holds_stays_a_text(place):
         ("criterion: x\nlevels: {1: 2}", "what level 1 means"),
         ("criterion: 3", "must be a text"),
         ("- x", "field 'criterion' is missing"),
-        ("criterion: [", "cannot be read as YAML"),
+        ("criterion: [", "is not YAML"),
     ],
 )
 def test_a_faulty_rubric_names_file_and_field(tmp_path, text, said):
@@ -102,7 +102,7 @@ def test_a_faulty_rubric_names_file_and_field(tmp_path, text, said):
     with pytest.raises(PromptError, match=said) as raised:
         read_rubric(path, (1, 2, 3))
     assert "rubric.yaml" in str(raised.value)
-    with pytest.raises(PromptError, match=r"nowhere\.yaml cannot be read"):
+    with pytest.raises(PromptError, match=r"nowhere\.yaml: cannot be read"):
         read_rubric(tmp_path / "nowhere.yaml", (1, 2, 3))
 
 

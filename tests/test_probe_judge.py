@@ -62,9 +62,11 @@ def test_the_command_judges_with_it(folder, judge_file):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "no tie model"),
-        ('{"scale": 1}', "no tie model"),
-        ('{"scale": -1, "log_nu": 0, "n_pairs": 1, "n_ties": 1}', "scale -1"),
+        ("{", r"ties\.json: Invalid JSON"),
+        ('{"scale": 1}', r"ties\.json: field 'log_nu' .* required"),
+        ('{"scale": -1, "log_nu": 0, "n_pairs": 1, "n_ties": 1}', "field 'scale' is -1: .* greater than 0"),
+        ('{"scale": 1, "log_nu": NaN, "n_pairs": 1, "n_ties": 1}', "field 'log_nu' is nan: .* finite"),
+        ('{"scale": 1, "log_nu": 0, "n_pairs": 1, "n_ties": 1, "nu": 1}', "field 'nu' is 1"),
     ],
 )
 def test_a_damaged_tie_model_is_named(folder, tmp_path, content, words):

@@ -24,13 +24,13 @@ from judgekit.studies.prompt_strategies import (
     cost_of,
     live_evaluators,
     live_judges,
-    outcome_table,
     stored_evaluators,
 )
 
 MODELS = ["gpt-4", "palm2", "chatgpt", "chatgpt-0301", "llama2", "falcon"]
 SET = "sample_adversarial"
-live_call_table = functions_of("32_prompt_strategies").live_call_table
+NOTEBOOK = functions_of("32_prompt_strategies")
+live_call_table, outcome_table = NOTEBOOK.live_call_table, NOTEBOOK.outcome_table
 RULES = [Evaluator("rules", rule, f"baseline/{rule}") for rule in ("random", "longer", "shorter")]
 
 

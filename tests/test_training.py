@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from notebook_functions import functions_of
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import request_of
@@ -18,7 +19,7 @@ from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, check_seal, settle_adapter
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
-from judgekit.studies.data_mixture import BASE, FACTORS, Level, levels_of, read_cleaned, run_study
+from judgekit.studies.data_mixture import BASE, Level, read_cleaned, run_study
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, meant_for, share_of
 from judgekit.training.constructed import BROKEN, KINDS, constructed_pairs, demands_between
 from judgekit.training.encoder import (
@@ -44,6 +45,7 @@ from judgekit.training.mixture import Material, make_material, parts_of, select_
 
 READS = {"max_question_tokens": 32, "max_response_tokens": 32, "train_response_tokens": 32}
 BATCHES = {"steps": 5, "questions_per_step": 6, "group": 2, "eval_every": 2}
+MIXTURE = functions_of("22_data_mixture")
 TINY = RelevanceRecipe(r=4, layers=1, lr=3e-3, bf16=False, **BATCHES, **READS)
 TRAIN, VALIDATION = load_sample("sample_train")[:60], {"v": load_sample("sample_validation")[:20]}
 SHARES = {"sample_train": 1.0}
@@ -443,15 +445,15 @@ def test_a_saved_fit_is_the_judge(tmp_path):
 @pytest.fixture(scope="module")
 def study(made, tmp_path_factory):
     """A study of two factors with one seed: its levels, its folder, and what it found."""
-    levels = levels_of(Level(replace(TINY, steps=1)), ["gate_strength", "negatives"])
+    levels = MIXTURE.levels_of(Level(replace(TINY, steps=1)), ["gate_strength", "negatives"])
     folder = tmp_path_factory.mktemp("study")
     return levels, folder, run_study(levels, made, [0], folder)
 
 
 def test_every_level_changes_something():
     base = Level(RelevanceRecipe())
-    levels = levels_of(base, FACTORS)
-    assert len(levels) == 1 + sum(map(len, FACTORS.values())) and levels[BASE, BASE] == base
+    levels = MIXTURE.levels_of(base, MIXTURE.FACTORS)
+    assert len(levels) == 1 + sum(map(len, MIXTURE.FACTORS.values())) and levels[BASE, BASE] == base
     assert all(level != base for key, level in levels.items() if key != (BASE, BASE))
 
 

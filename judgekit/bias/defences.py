@@ -39,11 +39,10 @@ def suspicious(text: str) -> bool:
     return len(sentences) >= 6 and 1 - len(set(sentences)) / len(sentences) > LOOP
 
 
-class Defence:
+class Defence(Judge):
     """A judge around another one; ``settings``: what its verdicts depend on besides the judge."""
 
     title: str
-    sees_item = False
 
     def __init__(self, judge: Judge, **settings: Any) -> None:
         self.inner, self.settings = judge, settings
@@ -70,14 +69,11 @@ class Escaped(Defence):
 
     title = "escaped"
 
-    def __init__(self, judge: Judge, quoted: bool = False) -> None:
-        super().__init__(judge, quoted=quoted)
-
     def escape(self, text: str) -> str:
         text = INVISIBLE.sub("", text)
         text = MARKERS.sub(lambda match: " ".join(match[0].replace("<", "(").replace(">", ")")), text)
         text = SECTION.sub(lambda match: f"'{match[0].strip()}'", text)
-        return "\n".join(f"> {line}" for line in text.split("\n")) if self.settings["quoted"] else text
+        return "\n".join(f"> {line}" for line in text.split("\n")) if self.settings.get("quoted") else text
 
     def shown(self, request: Request) -> Request:
         return replace(request, first=self.escape(request.first), second=self.escape(request.second))

@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from judgekit.judges.base import Request
+from judgekit.judges.baseline import RuleJudge
 from judgekit.records import PreferencePair, Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
@@ -87,23 +88,18 @@ def planted_table(bias: PlantedBias, population: Population, seed: int) -> pd.Da
     return pd.DataFrame(columns)
 
 
-class PlantedJudge:
+class PlantedJudge(RuleJudge):
     """A judge of real or authored pairs that knows the labels (the better response is one unit better), and is misled
     as planted; asked again, it gives the same verdict."""
 
     name = "planted/biased"
-    decoding = "{}"
-    batch_size = 4096
     sees_item = True
 
     def __init__(self, pairs: Sequence[PreferencePair], bias: PlantedBias) -> None:
         self.bias, self.pairs = bias, {pair.item_id: pair for pair in pairs}
         self.fingerprint = fingerprint_of("planted", 1, asdict(bias), 0)
 
-    def judge(self, requests: list[Request]) -> list[Reply]:
-        return [self._reply(request) for request in requests]
-
-    def _reply(self, request: Request) -> Reply:
+    def _rule(self, request: Request) -> Reply:
         """A verdict on the texts as they are shown, by the label of the item."""
         pair, bias = self.pairs[str(request.item_id)], self.bias
         first = pair if request.order == "ab" else pair.swapped()

@@ -100,7 +100,7 @@ def names_of(kind: Annotated[_Kind, typer.Argument(help="Of what.")]) -> int:
     """
     from judgekit.cli.converting import formats
     from judgekit.data.catalogue import SAMPLE_SETS, SETS
-    from judgekit.data.paths import PRETRAINED
+    from judgekit.inside.rating import rater_names
     from judgekit.judges import shipped_judges
     from judgekit.models.registry import language_models
     from judgekit.prompts import strategy_names
@@ -109,7 +109,7 @@ def names_of(kind: Annotated[_Kind, typer.Argument(help="Of what.")]) -> int:
         "judges": shipped_judges,
         "prompts": strategy_names,
         "sets": lambda: [*SAMPLE_SETS, *SETS],
-        "probes": lambda: sorted(path.parent.name for path in (PRETRAINED / "probes").glob("*/rater.json")),
+        "probes": rater_names,
         "models": language_models,
         "formats": formats,
     }

@@ -5,7 +5,6 @@ earlier PalmScore, arXiv:2508.03550). Layers are numbered as in `judgekit.models
 the last one has been through the final norm.
 """
 
-import numbers
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,20 +21,12 @@ from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import Sequences, native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
+from judgekit.prompts.rubrics import checked_scores
 from judgekit.records import Response, fingerprint_of
 from judgekit.stats import Floats
 
 # Where architectures keep the norm between the last block and the head, below the model without its head.
 _NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "norm_f", "embedding_norm", "decoder.final_layer_norm")
-
-
-def checked_scores(scores: Iterable[Any]) -> tuple[int, ...]:
-    """A scale as a tuple; ValueError where it has fewer than two scores, or they are not whole and ascending."""
-    scale = tuple(scores)
-    whole = all(isinstance(score, numbers.Integral) and not isinstance(score, bool) for score in scale)
-    if not whole or len(scale) < 2 or list(scale) != sorted(set(scale)):
-        raise ValueError(f"a scale has two whole scores or more, ascending, not {list(scale)}")
-    return tuple(map(int, scale))
 
 
 def score_plan(scores: Sequence[int], tokenise: Tokenise, reply: str = "{score}") -> Plan:

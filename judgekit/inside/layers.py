@@ -19,8 +19,8 @@ from scipy.special import softmax
 from torch.nn.functional import cross_entropy
 
 from judgekit.data.files import write_json
-from judgekit.inside.layer_logits import checked_scores
 from judgekit.inside.saved_probes import read_json
+from judgekit.prompts.rubrics import checked_scores
 from judgekit.stats import Array, Floats
 
 OVER = ("logits", "probabilities", "double_softmax")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
@@ -204,12 +204,12 @@ def _check_shapes(probe: SavedProbe, path: Path) -> None:
         raise ProbeError(f"{path}: tensor 'thresholds' is not ascending")
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class TieModel:
     """Davidson's model on top of a pairwise probe's margin."""
 
-    scale: float  # above 0: how much of the margin holds on questions that the probe has not seen
-    log_nu: float  # log of the tie parameter
+    scale: Annotated[float, Field(gt=0)]  # how much of the margin holds on questions that the probe has not seen
+    log_nu: FiniteFloat  # log of the tie parameter
     n_pairs: int  # what it was fitted on, as is ``n_ties``
     n_ties: int
 

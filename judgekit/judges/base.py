@@ -54,7 +54,7 @@ class Request:
 
 @runtime_checkable
 class Judge(Protocol):
-    """The protocol every judge follows.
+    """The protocol every judge follows; one that inherits it has the defaults, too.
 
     A judge may also have ``judge_stream(requests, wanted)``, which yields replies as they are finished: dictionaries
     from the position of a request to its reply, every wanted position once (all are where it is None). Requests that
@@ -64,9 +64,9 @@ class Judge(Protocol):
 
     name: str  # ``provider/model``
     fingerprint: str  # hash over everything its replies depend on: weights, settings, version of the code that matters
-    decoding: str  # decoding configuration as JSON; ``"{}"`` where there is nothing to decode
+    decoding: str = "{}"  # decoding configuration as JSON; this one where there is nothing to decode
     batch_size: int  # how many requests one call should hold; replies of a call become durable together
-    sees_item: bool  # True where replies depend on the item and its order: they are keyed by both
+    sees_item: bool = False  # True where replies depend on the item and its order: they are keyed by both
 
     def judge(self, requests: list[Request]) -> list[Reply]:
         """Reply to each request, in order. A request that fails gets a reply with status ``error``."""

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 
-from judgekit.judges.base import SIDES, Request
+from judgekit.judges.base import SIDES, Judge, Request
 from judgekit.records import LABELS, Reply, fingerprint_of
 
 
@@ -29,12 +29,10 @@ RULES: dict[str, Callable[[Request], Reply]] = {
 }
 
 
-class RuleJudge:
+class RuleJudge(Judge):
     """A judge that replies to each request by a rule, one of `RULES`."""
 
-    decoding = "{}"
     batch_size = 4096
-    sees_item = False
 
     def __init__(self, rule: str) -> None:
         self._rule = RULES[rule]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
-from judgekit.judges.base import Request
+from judgekit.judges.base import Judge, Request
 from judgekit.judges.surface import SurfaceModel, reply_of, standardise
 from judgekit.models.encoder import TextEncoder, native_bf16, padded_length, token_batches
 from judgekit.models.files import check_seal, digests_of
@@ -132,16 +132,14 @@ def weights_folder(folder: Path, config: Mapping[str, Any]) -> Path:
     return folder.parent / name
 
 
-class EncoderJudge:
+class EncoderJudge(Judge):
     """A trained encoder judge, read from the folder that `judgekit.training.encoder` writes; nothing in it is executed.
 
     FileNotFoundError where the folder holds no judge or lacks a part, ValueError where it was written in another
     format, Unavailable where its weights are not those that were sealed, or not all there.
     """
 
-    decoding = "{}"
     batch_size = 256  # so that texts of like lengths meet
-    sees_item = False
     batch_tokens = CPU_BATCH_TOKENS  # few, so that what a layer hands to the next stays in the processor's cache
     cache_size = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
 

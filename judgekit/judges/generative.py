@@ -87,19 +87,15 @@ class Forecast:
         return f"{self.requests:,} verdicts{lost}: {calls} calls, {tokens}{cost}"
 
 
-class AskedJudge:
-    """What all judges that are asked by a strategy have in common; see `judgekit.judges.base.Judge`."""
+class AskedJudge(Judge):
+    """What all judges that are asked by a strategy have in common."""
 
     provider = ""
     example = "a model: a folder, or a name such as Qwen/Qwen3-0.6B"
     batch_size = 64
-    sees_item = False
     settings_kind: type[Any]
     settings: Any
     strategy: Strategy
-    name: str
-    fingerprint: str
-    decoding: str
     labels: Sequence[str]  # that a verdict may be
     limit: int | None = None  # of the size of a prompt, by `measure`
     budget: Any = None  # of one that costs

@@ -4,7 +4,6 @@ A folder holds the probe (`judgekit.inside.saved_probes`, of the kind ``pair_log
 response is read with its question, by itself, so no verdict depends on the order shown.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from judgekit.data.files import write_json
+from judgekit.inside import saved_probes
 from judgekit.inside.representations import rated_text
-from judgekit.inside.saved_probes import CONFIG, ProbeError, SavedProbe, TieModel, load_probe, margins_of, save_probe
-from judgekit.judges.base import Request
+from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel, margins_of
+from judgekit.judges.base import Judge, Request
 from judgekit.judges.surface import reply_of
 from judgekit.models.states import StateReader
 from judgekit.records import Reply, fingerprint_of
@@ -27,37 +27,27 @@ _REMEMBERED = 20_000  # texts whose states are kept in memory: 7 kB per layer of
 
 def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> None:
     """Write a judge: the probe, then the tie model."""
-    save_probe(probe, folder)
+    saved_probes.save_probe(probe, folder)
     write_json(Path(folder) / _TIES, asdict(ties))
 
 
 def load_ties(path: Path) -> TieModel:
     """A tie model from a file; ProbeError where there is none, or it is damaged."""
-    try:
-        ties = TieModel(**json.loads(path.read_text(encoding="utf-8")))
-        if not (ties.scale > 0 and abs(ties.log_nu) < float("inf")):
-            raise ValueError(f"scale {ties.scale} and log_nu {ties.log_nu}")
-    except FileNotFoundError:
-        raise ProbeError(f"{path}: no such file") from None
-    except (OSError, ValueError, TypeError) as broken:
-        raise ProbeError(f"{path}: no tie model ({broken})") from None
-    return ties
+    return saved_probes.read_json(path, TieModel, ProbeError)
 
 
-class ProbeJudge:
+class ProbeJudge(Judge):
     """A judge of pairs that reads from inside a frozen model; ProbeError where a folder holds none, or of another."""
 
-    decoding = "{}"
     batch_size = 64
-    sees_item = False
 
     def __init__(self, folder: str | Path, name: str | None = None) -> None:
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
-        self.probe, self.ties = load_probe(folder), load_ties(folder / _TIES)
+        self.probe, self.ties = saved_probes.load_probe(folder), load_ties(folder / _TIES)
         if self.probe.kind != "pair_logistic":
             wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
-            raise ProbeError(f"{folder / CONFIG}: {wrong}")
+            raise ProbeError(f"{folder / saved_probes.CONFIG}: {wrong}")
         inputs = self.probe.inputs
         self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, top=inputs.layers[-1])
         self.probe.check_model(self.reader)

@@ -17,7 +17,7 @@ import torch
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from judgekit.judges.base import Request
+from judgekit.judges.base import Judge, Request
 from judgekit.judges.generative import SIDES
 from judgekit.judges.hf import LoadedSettings, computing
 from judgekit.judges.probe import load_ties
@@ -40,7 +40,7 @@ class Settings(LoadedSettings):
     ties: str | None = None  # file of a tie model; by default ``ties.json`` of the folder, and without one no ties
 
 
-class RewardJudge:
+class RewardJudge(Judge):
     """A judge that compares the scores of a reward model; ``score_first`` and ``score_second`` are kept.
 
     Unavailable where there is no such model, it has no head for one score, or a weight is missing.
@@ -49,7 +49,6 @@ class RewardJudge:
     provider = "reward"
     example = "a model: smollm2-135m, a folder, or a name such as Skywork/Skywork-Reward-V2-Qwen3-0.6B"
     settings_kind = Settings
-    sees_item = False
     batch_size = 64
 
     def __init__(self, model: str, settings: Settings | None = None) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from judgekit.judges.base import Request
+from judgekit.judges.base import Judge, Request
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
@@ -216,12 +216,10 @@ class SurfaceModel:
         return float(one), float(other), float(log_nu)
 
 
-class FeaturesJudge:
+class FeaturesJudge(Judge):
     """``baseline/features``: linear score of surface features, ties by Davidson's model, from ``features.json``."""
 
-    decoding = "{}"
     batch_size = 512
-    sees_item = False
     name = "baseline/features"
 
     def __init__(self, folder: str | Path) -> None:

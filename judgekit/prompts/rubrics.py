@@ -4,16 +4,25 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
+from typing import Any
 
-import yaml
-
-from judgekit.data.files import load_plain
+from judgekit.data.files import read_plain
 from judgekit.prompts.files import PromptError, fill, template_names, template_of
 from judgekit.prompts.strategy import Call, Strategy, turn_templates
 
 _MOST_SCORES = 1000  # of a scale: each is a reply that is weighed
 _QUALITY = "How good the response is: it does what the instruction asks, what it says is true, and it is clear."
+
+
+def checked_scores(scores: Iterable[Any]) -> tuple[int, ...]:
+    """A scale as a tuple; PromptError where it has fewer than two scores, or they are not whole and ascending."""
+    scale = tuple(scores)
+    whole = all(isinstance(score, Integral) and not isinstance(score, bool) for score in scale)
+    if not whole or len(scale) < 2 or list(scale) != sorted(set(scale)):
+        raise PromptError(f"a scale has two whole scores or more, ascending, not {list(scale)}")
+    return tuple(map(int, scale))
 
 
 @dataclass(frozen=True)
@@ -27,9 +36,7 @@ class Rubric:
     def __post_init__(self) -> None:
         if not (isinstance(self.criterion, str) and self.criterion.strip()):
             raise PromptError("the criterion of a rubric must be a text")
-        whole = all(type(score) is int for score in self.scores)
-        if not whole or len(self.scores) < 2 or list(self.scores) != sorted(set(self.scores)):
-            raise PromptError(f"a scale has two whole scores or more, ascending, not {list(self.scores)}")
+        checked_scores(self.scores)
         for score, text in self.levels:
             if score not in self.scores:
                 raise PromptError(f"level {score!r} is not on the scale from {self.scores[0]} to {self.scores[-1]}")
@@ -57,10 +64,7 @@ def scale_of(text: str) -> tuple[int, ...]:
 
 def read_rubric(path: str | Path, scores: Iterable[int]) -> Rubric:
     """A rubric from a YAML file of ``criterion`` and perhaps ``levels``; PromptError names the file and the field."""
-    try:
-        values = load_plain(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as broken:
-        raise PromptError(f"{path} cannot be read as YAML: {' '.join(str(broken).split())}") from None
+    values = read_plain(Path(path), str(path), PromptError)
     if not isinstance(values, dict) or "criterion" not in values:
         raise PromptError(f"{path}: field 'criterion' is missing")
     if unknown := sorted(map(str, set(values) - {"criterion", "levels"})):

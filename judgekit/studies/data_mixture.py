@@ -6,7 +6,7 @@ One factor at a time, several seeds, validation only.
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,30 +29,6 @@ from judgekit.training.gate import ALWAYS_OPEN, fit_gates, reader_of
 from judgekit.training.mixture import Material, select_split, source_weights
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
-# Factor -> level -> what differs from the base. Names of `RelevanceRecipe` fields, or of `Level` fields.
-FACTORS: dict[str, dict[str, dict[str, Any]]] = {
-    "gate_strength": {"open": {"share": 0.0}, "0_02": {"share": 0.02}, "0_25": {"share": 0.25}},
-    "gate_inputs": {
-        "no_likeness": {"inputs": RELEVANCE_INPUTS + GATE_FEATURES[:2]},
-        "no_lead": {"inputs": RELEVANCE_INPUTS[:1] + GATE_FEATURES},
-    },
-    "misleading": {"neighbours_only": {"off_topic": ("neighbours",)}},
-    "broken": {"none": {"broken": False}},
-    "sources": {
-        "alpaca_eval_only": {"sources": ("alpaca_eval",)},
-        "human_only": {"label_kinds": ("human",)},
-        "not_objective": {"label_kinds": ("human", "gpt-4", "model")},
-    },
-    "pairs": {"tenth": {"pairs_share": 0.1}, "third": {"pairs_share": 1 / 3}},
-    "ties": {"none": {"ties": False}},
-    "penalty": {"weak": {"l2": 0.001}, "strong": {"l2": 0.1}},
-    "reading_length": {"64": {"reads": 64}},
-    "rank": {"frozen": {"r": 0}, "4": {"r": 4}, "64": {"r": 64}, "full": {"r": -1, "lr": 5e-5}},
-    "negatives": {"random": {"group": 1}, "groups_of_8": {"group": 8}},
-    "questions": {"tenth": {"questions_share": 0.1}, "third": {"questions_share": 1 / 3}},
-    "answers": {"pairs_only": {"answers": False}},
-    "cut": {"none": {"cut_share": 0.0}},
-}
 BASE = "base"
 _OTHERS = 512  # questions that relevance is measured against
 _CONSTRUCTED_PAIRS = 150  # for the gate: ordinary pairs, questions of misleading ones; in validation: questions a set
@@ -111,15 +87,7 @@ class Level:
         return np.array([i for i in allowed if share_of(questions[i], "questions") < self.questions_share], int)
 
 
-Levels = dict[tuple[str, str], Level]  # by factor and level
-
-
-def levels_of(base: Level, factors: Iterable[str]) -> Levels:
-    """The settings of a study: (factor, level) to `Level`, the base first."""
-    levels = {(BASE, BASE): base}
-    for factor in factors:
-        levels |= {(factor, name): base.changed(**changes) for name, changes in FACTORS[factor].items()}
-    return levels
+Levels = dict[tuple[str, str], Level]  # by factor and level, the base first
 
 
 @lru_cache(maxsize=1)

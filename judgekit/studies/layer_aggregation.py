@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from judgekit import stats
-from judgekit.inside.layer_logits import checked_scores
+from judgekit.prompts.rubrics import checked_scores
 from judgekit.stats import Array, Floats, Number
 
 _N_BINS = 10  # of equal width, from the lowest score to the highest

@@ -1,8 +1,7 @@
-"""Models asked in several ways, by published outputs or asked now: what each earned on every item, and at what cost."""
+"""Models asked in several ways, by published outputs or asked now, and at what cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from statistics import fmean
 from typing import Any
 from urllib.parse import parse_qsl
@@ -16,15 +15,9 @@ from judgekit.judges import ASKED, Judge, asked_kind, load_judge
 from judgekit.judges.generative import load_asked
 from judgekit.judges.names import slug
 from judgekit.prompts import draw_demonstrations
-from judgekit.records import PreferencePair
-from judgekit.scoring import protocol_of, run_judge
-from judgekit.scoring.items import item_table
-from judgekit.scoring.store import VerdictStore
 
 SHOTS: dict[str, Any] = {"shots": 4, "shots_from": "sample_train", "shots_order": "drawn", "shots_seed": 0}
 CALLS = ["set", "model", "method", "calls", "characters"]
-Sets = Mapping[str, list[PreferencePair]]
-Judges = Mapping[str, Judge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +67,6 @@ def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
     if min(len({one.method for one in found}), len({one.judge for one in found})) < len(found):
         raise ValueError(f"live methods {methods}: two share a name or a strategy")
     return found
-
-
-def outcome_table(evaluators: Sequence[Evaluator], judges: Judges, sets: Sets, store: VerdictStore) -> pd.DataFrame:
-    """What every evaluator earned on every item: columns set, model, method, item_id, cluster, credit, read, same.
-
-    credit: the share of the two orders that are right; read: whether both could be read; same: and say the same.
-    RuntimeError where a live judge failed on some items, which is no wrong verdict; those that succeeded are stored.
-    """
-    tables = []
-    for (name, pairs), one in product(sets.items(), evaluators):
-        verdicts = run_judge(judges[one.judge], pairs, store, progress=one.live)
-        if one.live and (failed := [verdict for verdict in verdicts if verdict.status == "error"]):
-            many = f"{len(failed)} of {len(verdicts)} verdicts of {one.judge} on {name} failed"
-            raise RuntimeError(f"{many} ({failed[0].raw}); run again, the others are stored")
-        items = item_table(verdicts, pairs, protocol_of(name))
-        right = (items["ab"] == items["reference"]) * 1.0 + (items["ba"] == items["reference"])
-        table = items[["item_id", "cluster"]].assign(credit=right / 2, read=(items["ok"] == 2) * 1.0)
-        table["same"] = table["read"] * (items["ab"] == items["ba"])
-        tables.append(table.assign(set=name, model=one.model, method=one.method))
-    return pd.concat(tables, ignore_index=True)
 
 
 # ---------------------------------------------------------------- what stored outputs cost
