@@ -1,8 +1,8 @@
 """What a blend costs beside the encoder judge whose gate it has, on the same pairs, in one run.
 
-Both take turns on pairs of LLMBar, of which no text comes twice, from an empty cache, so that whatever else the machine
-does falls on both; the ratio is that of the medians. Megabytes are the process's peak with the first alone, and with
-both. Writes ``bench.blend_<name>.*`` to the run's results.
+Both take turns on pairs of LLMBar, of which no text comes twice, other pairs each time, since both remember what they
+read; so whatever else the machine does falls on both. The ratio is that of the medians. Megabytes are the process's peak
+with the first alone, and with both. Writes ``bench.blend_<name>.*`` to the run's results.
 """
 
 import argparse
@@ -22,7 +22,6 @@ SET = "llmbar_adversarial"
 
 def judged(judge, requests):
     """Judge all requests, in the judge's batches."""
-    judge.cache.clear()
     for start in range(0, len(requests), judge.batch_size):
         judge.judge(requests[start : start + judge.batch_size])
 
@@ -32,17 +31,20 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("name", nargs="?", default="smollm2-135m", help="of the blend")
     arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=100)
+    arguments.add_argument("--pairs", type=int, default=50, help="pairs a round")
     chosen = arguments.parse_args()
-    requests = [request_of(pair, "ab") for pair in load_set(SET)][: chosen.pairs]
+    requests = [request_of(pair, "ab") for pair in load_set(SET)]
+    first, *parts = [requests[i * chosen.pairs : (i + 1) * chosen.pairs] for i in range(ROUNDS + 1)]
+    assert len({len(part) for part in (first, *parts)}) == 1, f"{SET} has {len(requests)} pairs"
     encoder = load_judge("encoder/minilm")
-    judged(encoder, requests)
+    judged(encoder, first)
     alone = peak_mb()
     blend = load_judge(f"blend/{chosen.name}")
-    judged(blend, requests)
-    rounds = [[seconds_of(lambda one=one: judged(one, requests)) for one in (encoder, blend)] for _ in range(ROUNDS)]
+    judged(blend, first)
+    judges = (encoder, blend)
+    rounds = [[seconds_of(lambda one=one, part=part: judged(one, part)) for one in judges] for part in parts]
     theirs, ours = zip(*rounds, strict=True)
-    family, count = f"bench.blend_{slug(chosen.name)}", len(requests)
+    family, count = f"bench.blend_{slug(chosen.name)}", len(first)
     numbers = {
         f"{family}.vs_encoder": ratio_of(theirs, ours),  # how many times as long the blend takes
         f"{family}.milliseconds": Number(1000 * statistics.median(ours) / count, n=count, spec=".0f"),
