@@ -1,7 +1,7 @@
 """What a blend costs beside the encoder judge whose gate it has, on the same pairs, in one run.
 
 Both take turns on pairs of LLMBar, of which no text comes twice, other pairs each time, since both remember what they
-read; so whatever else the machine does falls on both. The ratio is that of the medians. Megabytes are the process's peak
+read; what else the machine does falls on both. The ratio is that of the medians. Megabytes are the process's peak
 with the first alone, and with both. Writes ``bench.blend_<name>.*`` to the run's results.
 """
 
