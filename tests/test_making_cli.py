@@ -65,14 +65,14 @@ def test_what_does_not_apply_is_left_out(project, capsys):
     assert "0 pairs have a label" in capsys.readouterr().err
 
 
-def voted(project, *lines):
+def voted(project, *lines, pair=None):
     """Pairs without labels, and a file of votes on them, as people cast them on the labelling page."""
     rows = [{"id": f"q{n}", "question": f"Q{n}?", "response_a": "yes", "response_b": "no"} for n in range(40)]
     rows[5] |= {"label": "B", "topic": "sums"}
     (project / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with closing(VoteFile(project / "votes.jsonl")) as file:
         for item, who, label in lines:
-            file.append(Vote(item, who, label, "ab", 1.0, "2026-01-01T00:00:00+00:00", "0" * 64))
+            file.append(Vote(item, who, label, "ab", 1.0, "2026-01-01T00:00:00+00:00", pair))
 
 
 def test_people_s_votes_become_labels(project):
@@ -99,6 +99,13 @@ def test_votes_that_fit_no_pair_are_refused(project, capsys):
     (project / "votes.jsonl").write_text("\n".join(voted_on) + "\n")
     assert new(project, "--votes", "votes.jsonl") == 2
     assert "pairs.jsonl, line 1: field 'chosen' is preferred already" in capsys.readouterr().err
+    assert not (project / "params" / "mine").exists()
+
+
+def test_votes_on_other_texts_are_refused(project, capsys):
+    voted(project, ("q3", "ann", "A"), pair="0" * 16)
+    assert new(project, "--votes", "votes.jsonl") == 2
+    assert "votes.jsonl: ann voted on 'q3' when it had other texts" in capsys.readouterr().err
     assert not (project / "params" / "mine").exists()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,16 +94,24 @@ def new(
 
 
 def _voted(pairs: Path, rows: list[PairRow], votes: str) -> list[Fields]:
-    """The fields of a file's rows, with the votes of another; PairFileError where one is on no row, or is no vote."""
-    from judgekit.people.labelling.votefile import read_votes
+    """The fields of a file's rows, with the votes of another; PairFileError or Stop where one is on no row as it is."""
+    from judgekit.people.labelling.session import check_texts
+    from judgekit.people.labelling.votefile import read_lines, read_votes, standing
 
-    cast = read_votes(votes, {row.pair.item_id: row.pair.cluster for row in rows}).long()
-    by_item = {item: dict(zip(own["worker"], own["label"], strict=True)) for item, own in cast.groupby("task")}
+    shown = {row.pair.item_id: row.pair for row in rows}
+    read_votes(votes, {item: pair.cluster for item, pair in shown.items()})  # whatever is wrong is told now
+    cast, by_item = standing(read_lines(votes)), defaultdict[str, dict[str, Any]](dict)
+    try:
+        check_texts(cast, shown, Path(votes))
+    except ValueError as other:
+        raise Stop(BAD_INPUT, str(other)) from None
+    for (item, annotator), vote in cast.items():
+        by_item[item][annotator] = vote.label
     kept = ("question", "response_a", "response_b", "label", "reference")
     found = []
     for row, (place, fields) in zip(rows, records(pairs), strict=True):
         if row.form == "chosen/rejected":
             raise place.error("is preferred already: votes go with response_a and response_b", "chosen")
         own = {name: fields[name] for name in kept if name in fields}
-        found.append({"id": row.id} | own | {"votes": row.pair.votes | by_item.get(row.pair.item_id, {})})
+        found.append({"id": row.id} | own | {"votes": row.pair.votes | by_item[row.pair.item_id]})
     return found

@@ -10,7 +10,7 @@ import secrets
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,14 +125,11 @@ class Session:
         self._ranked_at = -REFRESH  # lines of the file at that time
         self._trouble: str | None = None
         self._lock, self.file = threading.RLock(), VoteFile(path)
-        # Votes in the file must be on these texts: line numbers as ids move when a line is put in.
-        for (item, annotator), vote in self._standing().items():
-            if vote.pair not in (None, _texts_hash(self.pairs[item])):
-                self.file.close()
-                raise ValueError(
-                    f"{self.file.path}: {annotator} voted on {item!r:.80} when it had other texts: give the pairs ids "
-                    "that stay, or name another file of votes"
-                )
+        try:
+            check_texts(self._standing(), self.pairs, self.file.path)
+        except ValueError:
+            self.file.close()
+            raise
 
     def now(self, annotator: str) -> dict[str, Any]:
         """``ticket``, ``pair`` (sides as they are shown; None when all is done), ``progress``, ``agreement`` (`Number`
@@ -251,6 +248,14 @@ def _pace(votes: Iterable[Vote], left: int) -> dict[str, float | None]:
         return {"pace": None, "minutes_left": None}
     pace = statistics.median(seconds)
     return {"pace": round(pace, 1), "minutes_left": round(pace * left / 60, 1)}
+
+
+def check_texts(votes: Mapping[tuple[str, str], Vote], pairs: Mapping[str, PreferencePair], path: Path) -> None:
+    """ValueError where a vote, by item and annotator, is on other texts: line numbers as ids move with their lines."""
+    for (item, annotator), vote in votes.items():
+        if vote.pair not in (None, _texts_hash(pairs[item])):
+            advice = "give the pairs ids that stay, or name another file of votes"
+            raise ValueError(f"{path}: {annotator} voted on {item!r:.80} when it had other texts: {advice}")
 
 
 def _texts_hash(pair: PreferencePair) -> str:
