@@ -70,8 +70,9 @@ def new(
     reading = (*_STATING, "hf/", "vllm/") if given.get("mode") == "one_pass" else _STATING
     stating = [slug for name, slug in names.items() if name.startswith(reading)]
     rows = _voted(Path(pairs), list(source.rows()), votes) if votes else None
-    shown = [pair_row(row, source.first.place) for row in rows] if rows else list(source.rows())
-    labelled, voted = sum(row.pair.label is not None for row in shown), any(len(row.pair.votes) > 1 for row in shown)
+    shown = (pair_row(row, source.first.place) for row in rows) if rows else source.rows()
+    counted = [(row.pair.label is not None, len(row.pair.votes) > 1) for row in shown]
+    labelled, voted = sum(label for label, _ in counted), any(several for _, several in counted)
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}

@@ -44,11 +44,11 @@ def main():
     judges = (encoder, blend)
     rounds = [[seconds_of(lambda one=one, part=part: judged(one, part)) for one in judges] for part in parts]
     theirs, ours = zip(*rounds, strict=True)
-    family, count = f"bench.blend_{slug(chosen.name)}", len(first)
+    family, count, timed = f"bench.blend_{slug(chosen.name)}", chosen.pairs, chosen.pairs * ROUNDS
     numbers = {
         f"{family}.vs_encoder": ratio_of(theirs, ours),  # how many times as long the blend takes
-        f"{family}.milliseconds": Number(1000 * statistics.median(ours) / count, n=count, spec=".0f"),
-        f"{family}.encoder_milliseconds": Number(1000 * statistics.median(theirs) / count, n=count, spec=".0f"),
+        f"{family}.milliseconds": Number(1000 * statistics.median(ours) / count, n=timed, spec=".0f"),
+        f"{family}.encoder_milliseconds": Number(1000 * statistics.median(theirs) / count, n=timed, spec=".0f"),
         f"{family}.peak_mb": Number(peak_mb(), spec=",.0f"),
         f"{family}.encoder_peak_mb": Number(alone, spec=",.0f"),
     }
