@@ -94,7 +94,8 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 	@mkdir -p judgekit/pretrained/features
 	@cp outputs/laptop/models/features/features.json judgekit/pretrained/features/
 	@cp -r outputs/laptop/models/minilm/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm/
-	@cp outputs/laptop/models/minilm_defended/judge.json judgekit/pretrained/minilm_defended/
+	@cp -r outputs/laptop/models/minilm_permissive/{adapter,judge.json,others.safetensors,sha256.json,training.json} judgekit/pretrained/minilm_permissive/
+	@for judge in defended wide; do cp outputs/laptop/models/minilm_$$judge/judge.json judgekit/pretrained/minilm_$$judge/; done
 	@cp -r outputs/laptop/models/probes/{gsm8k,gpqa,alpacaeval,pairs,smollm2,qwen2.5}* judgekit/pretrained/probes/
 	@mkdir -p judgekit/pretrained/blend && cp -r outputs/laptop/models/blend/{smollm2-135m,qwen2.5-coder-0.5b} judgekit/pretrained/blend/
 	@mkdir -p judgekit/pretrained/{reward/{smollm2-135m,qwen2.5-coder-0.5b},hf/{smollm2-135m-{sft,dpo},qwen2.5-coder-0.5b-sft}}

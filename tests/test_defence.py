@@ -74,13 +74,21 @@ def test_no_held_out_attack_and_no_wording_of_the_tests_is_trained_on():
         assert getattr(pair, better) == getattr(original, better) and pair.label == original.label
 
 
+def test_the_wide_gate_differs_from_the_judges_in_its_odds_alone():
+    own, wide = (json.loads((PRETRAINED / name / "judge.json").read_text("utf-8")) for name in ("minilm", "minilm_wide"))
+    assert wide.pop("weights_of") == "minilm" and wide["gate_odds"] > 1
+    own["gate"]["bias"] += float(np.log(wide.pop("gate_odds")))
+    assert wide == own
+
+
 def test_the_defence_is_trained_on_what_the_judge_was():
     params = {
         name: yaml.safe_load((project_root() / f"params/laptop/{name}.yaml").read_text(encoding="utf-8"))
         for name in ("20_train_encoder_judge", "23_defend_encoder_judge")
     }
-    for name in ("shares", "validation_sets", "max_validation"):
-        assert params["20_train_encoder_judge"][name] == params["23_defend_encoder_judge"][name]
+    judge, defended = params.values()
+    assert all(judge[name] == defended[name] for name in ("shares", "validation_sets"))
+    assert judge["limits"]["validation"] == defended["max_validation"]
 
 
 def test_a_defence_takes_success_away(data, fitted):

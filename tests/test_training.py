@@ -11,7 +11,11 @@ import pytest
 import torch
 from notebook_functions import functions_of
 
+from judgekit.data.catalogue import set_hashes
+from judgekit.data.files import load_plain
+from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
+from judgekit.data.sources import find_source
 from judgekit.judges import request_of
 from judgekit.judges.encoder import EncoderJudge
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
@@ -527,3 +531,10 @@ def test_what_cleaning_kept_is_read_with_its_answers():
     assert data.train == pairs and data.validation == {"sample_validation": [held_out[i] for i in (0, 1, 3)]}
     with pytest.raises(ValueError, match="sample_natural: cleaning kept no pair"):
         read_cleaned(split, answers, {"sample_train": 1.0}, ["sample_natural"], 3, 10)
+
+
+def test_the_judge_of_permissive_data_learns_and_chooses_from_no_other():
+    given = load_plain((project_root() / "params/laptop/20_train_encoder_judge-permissive.yaml").read_text("utf-8"))
+    for name in [*given["sources"], *given["validation_sets"], *(name for name in given["shares"] if name not in KINDS)]:
+        assert {find_source(file).licence.split(" (")[0] for file in set_hashes([name])} <= {"MIT", "Apache-2.0"}, name
+        assert set_hashes([name]), name
