@@ -3,12 +3,15 @@
 import json
 
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data import paths
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of, shipped_judges
 from judgekit.judges.blend import Blend, BlendJudge, lead_of, save_blend
+from judgekit.judges.names import slug
 from judgekit.records import Reply
+from judgekit.report import load_data
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.store import VerdictStore
 
@@ -98,3 +101,16 @@ def test_a_blend_that_ships_weighs_judges_that_ship(name):
     blend = Blend(**json.loads((paths.PRETRAINED / "blend" / name / "blend.json").read_text(encoding="utf-8")))
     assert f"blend/{name}" in shipped and {*blend.members, f"encoder/{blend.encoder}"} <= set(shipped)
     assert blend.about["pairs"] > 1000 and not {"pandalm", "llmbar_natural"} & set(blend.about["sets"])
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m", "qwen2.5-coder-0.5b"])
+def test_weights_that_ship_are_fitted_again_from_tracked_evidence(name):
+    shipped = Blend(**json.loads((paths.PRETRAINED / "blend" / name / "blend.json").read_text(encoding="utf-8")))
+    parts = {f"probe/{name}": "states", f"reward/{name}": "reward"}
+    wanted = {parts[member]: weight for member, weight in shipped.members.items()}
+    wanted |= {"looks": shipped.features} if shipped.features else {}
+    evidence = load_data("laptop", f"blend_evidence_{slug(name)}")
+    usable = evidence["ordinary"] & ((evidence["label"] != "tie") | evidence["tied"])
+    weights, tie_bias = functions_of("25_blend_judges").fit(evidence[usable], sorted(wanted))
+    assert usable.sum() == shipped.about["pairs"]
+    assert weights | {"b": tie_bias} == pytest.approx(wanted | {"b": shipped.tie_bias}, rel=1e-4)

@@ -75,7 +75,8 @@ def test_no_held_out_attack_and_no_wording_of_the_tests_is_trained_on():
 
 
 def test_the_wide_gate_differs_from_the_judges_in_its_odds_alone():
-    own, wide = (json.loads((PRETRAINED / name / "judge.json").read_text("utf-8")) for name in ("minilm", "minilm_wide"))
+    files = (PRETRAINED / name / "judge.json" for name in ("minilm", "minilm_wide"))
+    own, wide = (json.loads(file.read_text(encoding="utf-8")) for file in files)
     assert wide.pop("weights_of") == "minilm" and wide["gate_odds"] > 1
     own["gate"]["bias"] += float(np.log(wide.pop("gate_odds")))
     assert wide == own

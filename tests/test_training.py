@@ -535,6 +535,6 @@ def test_what_cleaning_kept_is_read_with_its_answers():
 
 def test_the_judge_of_permissive_data_learns_and_chooses_from_no_other():
     given = load_plain((project_root() / "params/laptop/20_train_encoder_judge-permissive.yaml").read_text("utf-8"))
-    for name in [*given["sources"], *given["validation_sets"], *(name for name in given["shares"] if name not in KINDS)]:
+    for name in {*given["sources"], *given["validation_sets"], *given["shares"]} - set(KINDS):
         assert {find_source(file).licence.split(" (")[0] for file in set_hashes([name])} <= {"MIT", "Apache-2.0"}, name
         assert set_hashes([name]), name
