@@ -1,10 +1,13 @@
 """Sphinx's settings for the site (setup/site.py)."""
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
 project = "LLM-as-a-judge, studied in notebooks"
 html_title = project
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 html_theme = "furo"
-include_patterns = ["*.md", "docs/*.md", "notebooks/*", "api/*"]
+include_patterns = ["*.md", "docs/*.md", "notebooks/*", "real/*", "api/*"]
 include_patterns += ["outputs/laptop/tables/*.md", "judgekit/pretrained/**/README.md"]
 exclude_patterns = ["README.md"]  # the front page is made of it
 # Tables, cards and what moved are linked where they are spoken of; GitHub draws the chart that is code here.
@@ -19,3 +22,17 @@ autodoc_typehints = "signature"
 autodoc_default_options = {"exclude-members": "set_score_request, set_fit_request"}  # scikit-learn's own
 autodoc_mock_imports = ["ray", "vllm"]  # extras that the environment may lack
 html_show_copyright = html_show_sourcelink = html_copy_source = False
+html_math_renderer = "mathml"  # which browsers draw by themselves, off-line, too
+
+
+def _drawn(display):
+    def visit(translator, node):
+        translator.body.append(convert(node.astext(), display=display))
+        raise SkipNode
+
+    return visit, None
+
+
+def setup(app):
+    """Formulas become MathML where the site is built."""
+    app.add_html_math_renderer("mathml", _drawn("inline"), _drawn("block"))

@@ -1,11 +1,14 @@
-"""Build the site: the docs, the executed notebooks of a run, the laptop run's figures, and the public names.
+"""Build the site: the docs, the notebooks with what the laptop run saved, those that a run executed, public names.
 
 ``python setup/site.py RUN`` (make site) writes ``build/site``, which any static host can serve, off-line. Links of
 the pages are those of the repository: tracked files are copied beside them, and the notebooks are those that the run
 executed, so that they can be read without running anything. Of ``laptop`` they show examples of the data sets, whose
-licences may not let you publish them; the sample's are the repository's own.
+licences may not let you publish them; the sample's are the repository's own. So the real run is read on pages that are
+made of what it tracks: each notebook's code, its parameters, and under every cell the figures and tables that it saved.
 """
 
+import ast
+import csv
 import json
 import re
 import shutil
@@ -56,11 +59,95 @@ def write_notebooks(run: str, executed: list[str]) -> None:
         title, question = question_of(path)
         rows.append(f"| [{title}]({path.name}) | {question} | {'' if path.stem in executed else 'not run'} |")
     said = f"Executed in the run `{run}`. The sample is authored, its numbers say nothing about models; those of the "
-    said += "report are in [the gallery](../gallery.md) and the documents."
+    said += "report stand on [the pages of the real run](../real/index.md)."
     table = "\n".join(["| notebook | question | |", "|---|---|---|", *rows])
     tree = "\n".join(path.stem for path in sorted((SOURCE / "notebooks").glob("*.ipynb")))
     text = f"# Notebooks\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     (SOURCE / "notebooks" / "index.md").write_text(text, encoding="utf-8")
+
+
+SAVES = {"save_figure": (2, ".png"), "save_table": (1, ".md"), "save_frame": (1, ".csv")}
+# function to the place of the name among its arguments, and to the form of what it saves that a page shows
+ROWS = 15  # of a saved frame, at most
+
+
+def _saved_by(source: str) -> list[tuple[int, str]]:
+    """Patterns of the files that a cell saves, each with how many letters of it are fixed."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    found = []
+    for call in calls:
+        place, form = SAVES.get(getattr(call.func, "id", getattr(call.func, "attr", "")), (sys.maxsize, ""))
+        if len(call.args) <= place:
+            continue
+        named = call.args[place]
+        parts = named.values if isinstance(named, ast.JoinedStr) else [named]
+        fixed = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+        if any(fixed):  # a name that is all variable could be any
+            pattern = "".join(r"\w*" if part is None else re.escape(str(part)) for part in fixed)
+            found.append((sum(len(str(part)) for part in fixed if part), pattern + re.escape(form)))
+    return found
+
+
+def saved_of_run(run: str) -> dict[tuple[str, int], list[Path]]:
+    """Tracked figures, tables and frames of a run by the notebook and the cell that saved them."""
+    patterns = [
+        (*found, path.stem, number)
+        for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+        for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"])
+        if cell["cell_type"] == "code"
+        for found in _saved_by("".join(cell["source"]))
+    ]
+    owned = defaultdict(list)
+    for name in tracked():
+        path = Path(name)
+        if path.parts[:2] == ("outputs", run):
+            able = [(letters, *who) for letters, pattern, *who in patterns if re.fullmatch(pattern, path.name)]
+            if able:  # the pattern that leaves least open
+                owned[tuple(max(able)[1:])].append(path)
+    return owned
+
+
+def _picture_of(path: Path) -> str:
+    """What a page shows of a saved file."""
+    if path.suffix == ".png":
+        return f"![{path.stem.replace('_', ' ')}](../{path})"
+    if path.suffix == ".md":
+        return (ROOT / path).read_text(encoding="utf-8")
+    with (ROOT / path).open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    head, *rows = ([cell for cell, name in zip(row, head, strict=True) if name != "spec"] for row in (head, *rows))
+    cells = [[re.sub(r"(\.\d{4})\d+", r"\1", cell).replace("|", "\\|") for cell in row] for row in rows[:ROWS]]
+    lines = [head, ["---"] * len(head), *cells]
+    more = f"\n\n{len(rows)} rows in all: [`{path.name}`](../{path})." if len(rows) > ROWS else ""
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + more
+
+
+def write_real(run: str = "laptop") -> None:
+    """The notebooks as a tracked run left them: parameters, and under each cell what it saved, without texts."""
+    folder, owned, rows = SOURCE / "real", saved_of_run(run), []
+    folder.mkdir()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook, cells = json.loads(path.read_text(encoding="utf-8")), []
+        for number, cell in enumerate(notebook["cells"]):
+            cells.append(cell)
+            said = [_picture_of(file) for file in owned[path.stem, number]]
+            if "parameters" in cell["metadata"].get("tags", ()):
+                files = sorted((ROOT / "params" / run).glob(f"{path.stem}*.yaml"))
+                said = [f"`{file.name}`\n\n```yaml\n{file.read_text(encoding='utf-8')}```" for file in files]
+            texts = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in said]
+            cells += [text | {"id": f"saved-{number}-{i}"} for i, text in enumerate(texts)]
+        (folder / path.name).write_text(json.dumps(notebook | {"cells": cells}), encoding="utf-8")
+        title, question = question_of(path)
+        rows.append(f"| [{title}]({path.name}) | {question} |")
+    said = (
+        "Real data and real models: each notebook with the parameters of all variants and, under the cell that saved\n"
+    )
+    said += "it, each figure, table and frame of estimates. Other outputs show texts of data sets, which are not ours\n"
+    said += "to publish, and are left out."
+    table = "\n".join(["| notebook | question |", "|---|---|", *rows])
+    tree = "\n".join(path.stem for path in sorted(folder.glob("*.ipynb")))
+    text = f"# The run `{run}`\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
+    (folder / "index.md").write_text(text, encoding="utf-8")
 
 
 def write_gallery() -> None:
@@ -109,7 +196,7 @@ def write_front() -> None:
     docs = [path.relative_to(SOURCE).with_suffix("") for path in sorted((SOURCE / "docs").glob("*.md"))]
     trees = {
         "Use": [path for path in docs if path.name != "moved"],
-        "Read": ["notebooks/index", "gallery"],
+        "Read": ["real/index", "notebooks/index", "gallery"],
         "Look up": ["api/index", *(name.removesuffix(".md") for name in PAGES[1:])],
     }
     text = (ROOT / "README.md").read_text(encoding="utf-8") + "\n## Documents\n\n"
@@ -129,6 +216,7 @@ def main(run: str = "sample") -> int:
     shutil.rmtree(SOURCE, ignore_errors=True)
     executed = copy_sources(run)
     write_notebooks(run, executed)
+    write_real()
     write_gallery()
     write_api()
     write_front()

@@ -26,6 +26,7 @@ def site(tmp_path, monkeypatch):
 def test_everything_that_is_to_be_read_is_there(site, tmp_path):
     executed = site.copy_sources("laptop")
     site.write_notebooks("laptop", executed)
+    site.write_real()
     site.write_gallery()
     site.write_api()
     site.write_front()
@@ -38,6 +39,19 @@ def test_everything_that_is_to_be_read_is_there(site, tmp_path):
     assert all(f"\ndocs/{page}\n" in front for page in pages) and "\ndocs/moved\n" not in front
     shown = re.findall(r"\]\((outputs/laptop/figures/\w+\.png)\)", (tmp_path / "gallery.md").read_text())
     assert len(shown) > 30 and all((tmp_path / figure).is_file() for figure in shown)
+    real = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "real").glob("*.ipynb")}
+    assert sorted(real) == named and not any(cell.get("outputs") for book in real.values() for cell in book["cells"])
+    texts = {stem: "\n".join("".join(cell["source"]) for cell in book["cells"]) for stem, book in real.items()}
+    seen = {
+        stem: set(re.findall(r"\]\(\.\./(outputs/laptop/figures/\w+\.png)\)", text)) for stem, text in texts.items()
+    }
+    assert set(shown) - set().union(*seen.values()) <= {
+        "outputs/laptop/figures/ranking_saved.png"
+    }  # named by a variable
+    assert "outputs/laptop/figures/scores_forest.png" in seen["30_score_benchmarks"]
+    assert {"```yaml", "| MiniLM (ours) |"} <= set(
+        re.findall(r"```yaml|\| MiniLM \(ours\) \|", texts["30_score_benchmarks"])
+    )
     api = "".join(path.read_text() for path in (tmp_path / "api").glob("*.rst"))
     modules = set(re.findall(r"automodule:: (\S+)", api))
     assert {"judgekit.stats", "judgekit.scoring.protocols", "judgekit.judges"} <= modules
