@@ -8,7 +8,7 @@ html_title = project
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 html_theme = "furo"
 include_patterns = ["*.md", "docs/*.md", "notebooks/*", "real/*", "api/*"]
-include_patterns += ["outputs/laptop/tables/*.md", "judgekit/pretrained/**/README.md"]
+include_patterns += ["outputs/laptop/tables/*.md", "outputs/laptop/cases/*.md", "judgekit/pretrained/**/README.md"]
 exclude_patterns = ["README.md"]  # the front page is made of it
 # Tables, cards and what moved are linked where they are spoken of; GitHub draws the chart that is code here.
 suppress_warnings = ["toc.not_included", "misc.highlighting_failure"]

@@ -196,7 +196,7 @@ def write_front() -> None:
     docs = [path.relative_to(SOURCE).with_suffix("") for path in sorted((SOURCE / "docs").glob("*.md"))]
     trees = {
         "Use": [path for path in docs if path.name != "moved"],
-        "Read": ["real/index", "notebooks/index", "gallery"],
+        "Read": ["real/index", "outputs/laptop/cases/cases", "notebooks/index", "gallery"],
         "Look up": ["api/index", *(name.removesuffix(".md") for name in PAGES[1:])],
     }
     text = (ROOT / "README.md").read_text(encoding="utf-8") + "\n## Documents\n\n"

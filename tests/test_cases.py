@@ -156,6 +156,14 @@ def test_what_is_tracked_holds_no_text_of_a_set_without_a_licence(project):  # n
     assert [path.stem for path in folder.rglob("*.tex")] == ["confident_error_1"]
 
 
+def test_the_page_for_the_screen_fences_texts_and_leaves_out_what_has_no_licence():
+    hostile = "```\n````\n<script>alert(1)</script>"
+    shipped = pair_of("i1", question="Why?", response_a="So.", response_b=hostile)
+    page = NOTEBOOK.screen_page([case_of(shipped), case_of(pair_of("i0", benchmark="autoj"))])
+    assert f"**Response B**\n\n`````text\n{hostile}\n`````\n" in page and "| MiniLM (ours) | B | B |" in page
+    assert SECRET not in page and page.count("\n## ") == 1 and page.endswith("Texts: authored here.\n")
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_text_full_of_commands_stays_a_text(kind, project):  # noqa: F811
     text = HOSTILE[kind]
