@@ -206,10 +206,15 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
     command = [sys.executable, "-m", "judgekit.report.latex", "--document", "supplement", "--document", "report"]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
-    pdf = tmp_path / "report" / "report.pdf"
-    printed = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
-    printed = "".join(printed.split())
+
+    def printed_in(document):
+        pdf = tmp_path / "report" / f"{document}.pdf"
+        text = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
+        return "".join(text.split())
+
+    printed = printed_in("report")
     assert not {key: text for key, text in drawn_intervals().items() if "".join(text.split()) not in printed}
+    printed = printed_in("supplement")
     cases = [path.read_text(encoding="utf-8") for path in tracked(f"outputs/{RUN}/cases") if path.suffix == ".tex"]
     starts = [re.search(r"{Question}{\\excerpt{([A-Za-z ]{20})", text)[1].replace(" ", "") for text in cases]
     assert len(starts) == 6 and all(start in printed for start in starts), "a clone holds the texts of the cases"
