@@ -107,6 +107,8 @@ BAD_TABLES = {
     "CSV header only": ("id,question,response_a,response_b\n", ["holds no pairs"]),
     "CSV without header": ("1,q,a,b\n2,q,a,b\n", ["line 2", "'question'", "missing"]),
     "CSV too few columns": ("question,response_a,response_b\nq,a,b\n\nq,a\n", ["line 4", "2 columns", "3"]),
+    "CSV with semicolons": ("question;response_a;response_b\nq;a;b\n", ["line 2", "with commas", "tabs as .tsv"]),
+    "CSV too few after an empty row": ("question,response_a,response_b\n,,\nq,a\n", ["line 3", "2 columns"]),
     "CSV too many columns": ("question,response_a,response_b\nq,a,b,c\n", ["line 2", "4 columns"]),
     "CSV duplicate header": ("question,response_a,response_a\nq,a,b\n", ["line 1", "'response_a'", "twice"]),
     "CSV missing column": ("question,response_a\nq,a\n", ["line 2", "'response_b'", "missing"]),

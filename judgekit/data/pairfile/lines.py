@@ -76,7 +76,8 @@ def kind_of(value: Any) -> str:
 
 def missing(fields: Fields, name: str, place: Place) -> PairFileError:
     """The error about a field that a row lacks."""
-    return place.error(f"is missing (the row has: {names_of(fields)})", name)
+    hint = "; save it with commas, or with tabs as .tsv" if len(fields) == 1 and ";" in names_of(fields) else ""
+    return place.error(f"is missing (the row has: {names_of(fields)}){hint}", name)
 
 
 # --- the forms of a file
@@ -198,8 +199,7 @@ def _whole_text(path: Path) -> str:
         lines.append(read)
         size += len(read.encode())
         if size > LIST_BYTES:
-            limit = f"{LIST_BYTES >> 20} MiB, which are read at once"
-            raise Place(path).error(f"holds more than {limit}: write one object per line")
+            raise Place(path).error(f"holds more than {LIST_BYTES >> 20} MiB, read at once: write one object per line")
     return "".join(lines)
 
 
@@ -226,7 +226,7 @@ def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
                 return
             except csv.Error as bad:
                 raise place.error(f"not CSV ({bad})") from None
-            if not cells:
+            if not any(cells):  # a spreadsheet writes empty rows as commas
                 continue
             if header is None:
                 header = [name.strip() for name in cells]
