@@ -140,8 +140,9 @@ def test_every_form_is_tried(capsys):
 
 @pytest.mark.parametrize(("value", "label"), [(-3, "A"), (-1, "A"), (0, "tie"), (1, "B"), (3, "B")])
 def test_a_number_says_which_is_better(tmp_path, value, label):
+    nothing = ROWS["helpsteer3"][0] | {"overall_preference": float("nan")}
     row = ROWS["helpsteer3"][0] | {"overall_preference": value}
-    assert convert(tmp_path, [row], "--format", "helpsteer3")[1][0].label == label
+    assert [pair.label for pair in convert(tmp_path, [nothing, row], "--format", "helpsteer3")[1]] == [label]
 
 
 @pytest.mark.parametrize(("value", "label"), [(1, "A"), (1.0, "A"), (2.0, "B"), (1.5, "tie"), (0, "tie"), (1.2, "A")])
@@ -174,7 +175,7 @@ def test_what_is_no_pair_is_left_out_and_counted(tmp_path, capsys):
     assert code == 0 and len(pairs) == 1
     told = capsys.readouterr().err
     assert "responses that answer different conversations, left out: 1" in told
-    assert "a label that says nothing, left out: 1" in told and "1 pairs in" in told
+    assert "a label that says nothing, left out: 1" in told and "1 pair in" in told
 
 
 def test_names_of_ones_own(tmp_path):

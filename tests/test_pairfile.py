@@ -120,7 +120,8 @@ BAD_TABLES = {
     "CSV NUL byte": ("question,response_a,response_b\nq,\0,b\n", ["line 2", "NUL"]),
 }
 BAD_FILES = {  # with its name: for the tests of the command
-    "array over lines": ("p.json", json.dumps([PAIR], indent=1), ["line 1", "JSON array"]),
+    "array in lines": ("p.jsonl", json.dumps([PAIR], indent=1), ["line 1", "JSON array"]),
+    "second of a list": ("p.json", json.dumps([PAIR, {"question": "Q"}], indent=1), ["line", "response_a", "missing"]),
     "no gzip in .gz": ("p.jsonl.gz", GOOD, ["gzip"]),
     "cut gzip": ("p.jsonl.gz", gzip.compress(GOOD.encode())[:-12], ["gzip"]),
     **{name: ("p.jsonl", *bad) for name, bad in BAD_LINES.items()},
@@ -189,6 +190,7 @@ def test_formats_agree(tmp_path):
         "p.jsonl.gz": gzip.compress(plain.read_bytes()),
         "mark.jsonl": b"\xef\xbb\xbf" + plain.read_bytes(),
         "chosen.jsonl": json.dumps(chosen),
+        "p.json": json.dumps([json.loads(plain.read_text())], indent=1),
     }
     for name, content in files.items():
         pair = read_pairs(write(tmp_path, content, name))[0]

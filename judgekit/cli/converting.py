@@ -33,7 +33,7 @@ def formats() -> dict[str, _Format]:
 def convert(
     rows: Annotated[str, rows_of("ROWS", "JSON lines, a list (.json) or CSV (.csv), each may be .gz; or Parquet")],
     out: Out,
-    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="As judgekit list formats.")] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="See judgekit list formats.")] = None,
     paths: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="NAME=PATH", help="Our name and theirs, e.g. response_a=answers.0; repeatable."),
@@ -65,12 +65,13 @@ def convert(
             write([row])
             ids[row["id"]] += 1
         if not ids:
-            raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({dict(left_out) or 'the file is empty'})")
+            why = "; ".join(f"rows with {what}: {number}" for what, number in left_out.items())
+            raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({why or 'the file is empty'})")
     for what, number in left_out.items():
         tell(f"note: rows with {what}, left out: {number}")
     if len(ids) < (count := ids.total()):
         tell(f"note: ids that stand more than once, which no other command takes: {count - len(ids)} of {count}")
-    tell(f"{count} pairs in {out}")
+    tell(f"{count} pair{'s' * (count > 1)} in {out}")
     return DONE
 
 
@@ -93,7 +94,7 @@ def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fi
     Their id is that of the row, else its line, and the number of the pair where a row has several. PairFileError if
     anything is wrong.
     """
-    for place, row in records(path, lists=True):
+    for place, row in records(path):
         label = _label(row, form, place)
         votes = {name[6:]: _label(row, form, place, name) for name in form if name.startswith("votes.")}
         name = place.line if "id" not in form else _at(row, form["id"], place)
@@ -129,7 +130,7 @@ def _label(row: Fields, form: _Format, place: Place, of: str = "label") -> str |
     path, split, meant = form.get(of), form.get("split"), form.get("labels", _SAME)
     if path is None or (path in LABELS and path not in row):
         return path
-    if (value := _at(row, path, place)) in (None, ""):
+    if (value := _at(row, path, place)) in (None, "") or value != value:  # a number that is none
         return None
     word = f"{value:g}" if isinstance(value, int | float) else str(value)
     if word not in meant and split is not None and isinstance(value, int | float):

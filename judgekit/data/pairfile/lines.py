@@ -83,8 +83,8 @@ def missing(fields: Fields, name: str, place: Place) -> PairFileError:
 # --- the forms of a file
 
 
-def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
-    """Rows of a file with their places; with ``lists`` a ``.json`` file may hold one JSON list of them."""
+def records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """Rows of a file with their places; a ``.json`` file may hold one JSON list of them."""
     if "\0" in str(path):
         raise Place(path).error("no file has a NUL in its name")
     suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
@@ -92,7 +92,7 @@ def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
         return _parquet_records(path)
     if suffix in (".csv", ".tsv"):
         return _csv_records(path, "," if suffix == ".csv" else "\t")
-    return _list_records(path) if lists and suffix == ".json" else _json_records(path)
+    return _list_records(path) if suffix == ".json" else _json_records(path)
 
 
 def _too_long(place: Place, longest: int = RECORD_BYTES) -> PairFileError:
