@@ -145,6 +145,8 @@ def write_real(run: str = "laptop") -> None:
     said += "it, each figure, table and frame of estimates. Other outputs show texts of data sets, which are not ours\n"
     said += "to publish, and are left out."
     table = "\n".join(["| notebook | question |", "|---|---|", *rows])
+    claims = SOURCE / "docs" / "claims.md"  # on the site they lead to where the figures are
+    claims.write_text(claims.read_text(encoding="utf-8").replace("../notebooks/", "../real/"), encoding="utf-8")
     tree = "\n".join(path.stem for path in sorted(folder.glob("*.ipynb")))
     text = f"# The run `{run}`\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     (folder / "index.md").write_text(text, encoding="utf-8")

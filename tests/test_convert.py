@@ -140,8 +140,9 @@ def test_every_form_is_tried(capsys):
 
 @pytest.mark.parametrize(("value", "label"), [(-3, "A"), (-1, "A"), (0, "tie"), (1, "B"), (3, "B")])
 def test_a_number_says_which_is_better(tmp_path, value, label):
+    nothing = ROWS["helpsteer3"][0] | {"overall_preference": float("nan")}
     row = ROWS["helpsteer3"][0] | {"overall_preference": value}
-    assert convert(tmp_path, [row], "--format", "helpsteer3")[1][0].label == label
+    assert [pair.label for pair in convert(tmp_path, [nothing, row], "--format", "helpsteer3")[1]] == [label]
 
 
 @pytest.mark.parametrize(("value", "label"), [(1, "A"), (1.0, "A"), (2.0, "B"), (1.5, "tie"), (0, "tie"), (1.2, "A")])
@@ -174,7 +175,7 @@ def test_what_is_no_pair_is_left_out_and_counted(tmp_path, capsys):
     assert code == 0 and len(pairs) == 1
     told = capsys.readouterr().err
     assert "responses that answer different conversations, left out: 1" in told
-    assert "a label that says nothing, left out: 1" in told and "1 pairs in" in told
+    assert "a label that says nothing, left out: 1" in told and "1 pair in" in told
 
 
 def test_names_of_ones_own(tmp_path):
@@ -192,6 +193,15 @@ def test_names_of_ones_own(tmp_path):
     assert code == 0 and (*short(pair), pair.reference) == ("7", "Q", "a", "b", "B", "G")
 
 
+def test_annotators_columns_become_votes_and_their_majority_the_label(tmp_path):
+    maps = [f"--map=votes.{who}={path}" for who, path in (("ann", "r 1"), ("bob", "r 2"), ("cid", "A"))]
+    maps += ["--label", "left=A", "--label", "same=tie"]
+    row = {"q": "Q", "a": "a", "b": "b", "r 1": "left", "r 2": "left", "A": "same"}
+    code, pairs = convert(tmp_path, [row, row | {"r 1": ""}], *MAPS, *maps)
+    assert code == 0 and [pair.label for pair in pairs] == ["A", None]
+    assert [pair.votes for pair in pairs] == [{"ann": "A", "bob": "A", "cid": "tie"}, {"bob": "A", "cid": "tie"}]
+
+
 MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
 
 
@@ -204,6 +214,11 @@ MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
         ({}, ["--format", "nope"], "no format is called so; there are chatbot-arena, "),
         ({}, MAPS[:4], "--map response_b=PATH is missing"),
         ({}, [*MAPS, "--map", "winner=w"], "--map winner: a pair has question, "),
+        (
+            {"q": "Q", "a": "a", "b": "b", "v": "left"},
+            [*MAPS, "--map", "votes.ann=v"],
+            "line 1: field 'v' is 'left', not one of A, B, tie",
+        ),
         ({}, [*MAPS, "--map", "label"], "--map label: write NAME=VALUE"),
         ({}, [*MAPS, "--label", "x=C"], "--label x: write VALUE=A, "),
         ({"q": "Q", "a": "a"}, MAPS, "line 1: field 'b' is missing (the row has: q, a)"),

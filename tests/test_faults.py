@@ -258,7 +258,8 @@ def test_who_has_no_home_is_told_what_to_name(tmp_path, home):
     assert refused.returncode == 2 and len(refused.stderr.strip().splitlines()) == 1, refused.stderr
     assert home in refused.stderr and "--store FILE or JUDGEKIT_STORE names another" in refused.stderr
     absent = run("hf/owner/none", "--store", "my store.sqlite")
-    assert absent.returncode == 2 and "owner/none: no such folder, and not to be had from the hub" in absent.stderr
+    assert absent.returncode == 2
+    assert "owner/none: no such folder, and cannot be fetched from the hub" in absent.stderr
     assert len(absent.stderr.strip().splitlines()) == 1, absent.stderr
     done = run("baseline/features", "--store", "my store.sqlite")
     assert done.returncode == 0 and "accuracy 100.0%" in done.stderr, done.stderr

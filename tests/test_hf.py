@@ -421,7 +421,7 @@ def test_a_hub_name_stands_for_a_commit(tiny, tmp_path, monkeypatch):
     found = model_files("tiny/judge")
     assert (found.base, found.revision, found.digest) == ("tiny/judge", commit, {"hub": ["tiny/judge", commit]})
     assert model_files(f"tiny/judge@{commit}") == found
-    with pytest.raises(Unavailable, match="not to be had from the hub"):
+    with pytest.raises(Unavailable, match="cannot be fetched from the hub"):
         model_files("tiny/judge@v2")
 
 

@@ -192,6 +192,30 @@ def test_both_bad_and_a_comment_are_filed_with_the_vote_and_letters_of_a_comment
     assert third.label in ("A", "B") and third.comment == "clear"
 
 
+def test_a_comment_comes_back_with_a_vote_that_is_taken_back_and_with_a_pair_that_was_skipped(browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    def commented():
+        return value_of(browser, "document.getElementById('comment').value")
+
+    with Labelling(calm(2), tmp_path / "votes.jsonl", "ann", order="file") as page:
+        opened(browser, page.link())
+        for words, keys in (("of the first", "1"), ("of the second", "s")):
+            press(browser, "c", moves=False)
+            press(browser, words, moves=False)
+            press(browser, Keys.ESCAPE, moves=False)
+            press(browser, keys)
+        assert commented() == "of the second"  # the only pair left
+        press(browser, "u")
+        assert commented() == "of the first"
+        press(browser, "2")
+        assert commented() == "of the second"
+        press(browser, "0")
+        assert commented() == ""
+    kept = [vote.comment for vote in read_lines(tmp_path / "votes.jsonl") if vote.label is not None]
+    assert kept == ["of the first", "of the first", "of the second"]
+
+
 def test_a_key_held_down_or_with_control_is_no_vote(browser, tmp_path):
     with Labelling(calm(), tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())

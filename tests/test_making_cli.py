@@ -62,7 +62,7 @@ def test_what_does_not_apply_is_left_out(project, capsys):
     assert new(project) == 0
     assert list(jobs_of("mine")) == ["33_measure_agreement", "40_position_bias"]
     assert read_parameters("mine", "33_measure_agreement")["voted"] == []
-    assert "0 pairs have a label" in capsys.readouterr().err
+    assert "0 of 40 pairs have a label or a majority" in capsys.readouterr().err
 
 
 def voted(project, *lines, pair=None):
@@ -185,12 +185,13 @@ def test_a_set_of_the_hub_is_read_at_its_revision(project, monkeypatch):
     (project / "params" / "mine").mkdir()
     for place, words in {
         f"nobody/pairs@{commit}/data/test.jsonl": None,
-        f"nobody/pairs@{commit}/data/none.jsonl": "not to be had from the hub",
+        f"nobody/pairs@{commit}/data/none.jsonl": "cannot be fetched from the hub",
         "nobody/pairs/data/test.jsonl": "write hub:owner/name@revision/path",
     }.items():
         (project / "params" / "mine" / "sets.yaml").write_text(f"ours: {{file: 'hub:{place}'}}")
         if words is None:
-            assert len(load_set("ours")) == 60
+            assert len(load_set("ours")) == len(load_set(f"hub:{place}")) == 60
+            assert protocol_of(f"hub:{place}") == protocol_of("file:test.jsonl")
         else:
             with pytest.raises(DeclaredError, match=words):
                 load_set("ours")

@@ -107,6 +107,8 @@ BAD_TABLES = {
     "CSV header only": ("id,question,response_a,response_b\n", ["holds no pairs"]),
     "CSV without header": ("1,q,a,b\n2,q,a,b\n", ["line 2", "'question'", "missing"]),
     "CSV too few columns": ("question,response_a,response_b\nq,a,b\n\nq,a\n", ["line 4", "2 columns", "3"]),
+    "CSV with semicolons": ("question;response_a;response_b\nq;a;b\n", ["line 2", "with commas", "tabs as .tsv"]),
+    "CSV too few after an empty row": ("question,response_a,response_b\n,,\nq,a\n", ["line 3", "2 columns"]),
     "CSV too many columns": ("question,response_a,response_b\nq,a,b,c\n", ["line 2", "4 columns"]),
     "CSV duplicate header": ("question,response_a,response_a\nq,a,b\n", ["line 1", "'response_a'", "twice"]),
     "CSV missing column": ("question,response_a\nq,a\n", ["line 2", "'response_b'", "missing"]),
@@ -118,7 +120,8 @@ BAD_TABLES = {
     "CSV NUL byte": ("question,response_a,response_b\nq,\0,b\n", ["line 2", "NUL"]),
 }
 BAD_FILES = {  # with its name: for the tests of the command
-    "array over lines": ("p.json", json.dumps([PAIR], indent=1), ["line 1", "JSON array"]),
+    "array in lines": ("p.jsonl", json.dumps([PAIR], indent=1), ["line 1", "JSON array"]),
+    "second of a list": ("p.json", json.dumps([PAIR, {"question": "Q"}], indent=1), ["line", "response_a", "missing"]),
     "no gzip in .gz": ("p.jsonl.gz", GOOD, ["gzip"]),
     "cut gzip": ("p.jsonl.gz", gzip.compress(GOOD.encode())[:-12], ["gzip"]),
     **{name: ("p.jsonl", *bad) for name, bad in BAD_LINES.items()},
@@ -187,6 +190,7 @@ def test_formats_agree(tmp_path):
         "p.jsonl.gz": gzip.compress(plain.read_bytes()),
         "mark.jsonl": b"\xef\xbb\xbf" + plain.read_bytes(),
         "chosen.jsonl": json.dumps(chosen),
+        "p.json": json.dumps([json.loads(plain.read_text())], indent=1),
     }
     for name, content in files.items():
         pair = read_pairs(write(tmp_path, content, name))[0]

@@ -219,7 +219,7 @@ def test_odd_ids_come_back(tmp_path, name):
         (["0,ab,A,,0.5"], "single_order", "line 2: has one of p_a, p_b, p_tie and not all three"),
         (["0,ab,A,,0.5,0.9,0"], "single_order", "line 2: has p_a, p_b and p_tie that do not add up to 1"),
         (["0,ab,A,error,"], "single_order", "line 2: field 'verdict' is 'A', and the status is 'error'"),
-        (["0,ab,A,,"], "primary", "v.csv: v.csv: pairs/1 ("),
+        (["0,ab,A,,"], "primary", "pairs.jsonl: pairs/1 ("),
         (["0,ab,A,,"], "autoj", "v.csv: v.csv has verdicts in one order, and 'right in both orders' reads both"),
         ([], "single_order", "v.csv: holds no verdicts"),
         (["0,ab,A,,"], "nope", "there are primary, single_order"),
@@ -232,6 +232,13 @@ def test_verdicts_that_cannot_be_scored_are_told_by_place(pairs, tmp_path, capsy
     assert main(["score", str(file), "--pairs", str(pairs), "--protocol", protocol, "--out", str(out)]) == 2
     told = capsys.readouterr().err
     assert wanted in told and told.count("\n") == 1 and out.read_text() == "older"
+
+
+def test_pairs_without_labels_are_named(tmp_path, capsys):
+    file = write(tmp_path, "id,verdict\n1,A", "v.csv")
+    unlabelled = write(tmp_path, pair_line(id=1), "p.jsonl")
+    assert main(["score", str(file), "--pairs", str(unlabelled)]) == 2
+    assert f"v.csv on {unlabelled}: pairs: no item has a reference label" in capsys.readouterr().err
 
 
 def test_rows_come_from_standard_input(pairs, tmp_path):

@@ -33,7 +33,7 @@ def formats() -> dict[str, _Format]:
 def convert(
     rows: Annotated[str, rows_of("ROWS", "JSON lines, a list (.json) or CSV (.csv), each may be .gz; or Parquet")],
     out: Out,
-    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="As judgekit list formats.")] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="See judgekit list formats.")] = None,
     paths: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="NAME=PATH", help="Our name and theirs, e.g. response_a=answers.0; repeatable."),
@@ -45,8 +45,8 @@ def convert(
     """Write a file of pairs with the names that the other commands read.
 
     --format knows what published sets call their fields. --map names them one by one: question, response_a,
-    response_b, and optionally id, label and reference, each with the path of theirs: names and positions (from 0)
-    joined by dots. Lists of responses are paired each with each.
+    response_b, and optionally id, label, reference and votes.ANNOTATOR, each with the path of theirs: names and
+    positions (from 0) joined by dots. Lists of responses are paired each with each.
 
     --out gets JSON lines of id, question (a text, or messages where there were earlier turns), response_a, response_b
     and label. Rows that no pair can hold (responses that answer different conversations, labels that say nothing) are
@@ -59,19 +59,19 @@ def convert(
     if form is not None and form not in known:
         raise Stop(BAD_INPUT, f"--format {form}: no format is called so; there are {', '.join(known)}")
     chosen = known[form] if form is not None else _own(paths, labels)
-    left_out, count, known_ids = Counter[str](), 0, set[Any]()
+    left_out, ids = Counter[str](), Counter[Any]()
     with written(out, "") as write:
         for row in _converted(Path(rows), chosen, left_out):
             write([row])
-            count += 1
-            known_ids.add(row["id"])
-        if not count:
-            raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({dict(left_out) or 'the file is empty'})")
+            ids[row["id"]] += 1
+        if not ids:
+            why = "; ".join(f"rows with {what}: {number}" for what, number in left_out.items())
+            raise Stop(BAD_INPUT, f"{rows}: holds no pairs ({why or 'the file is empty'})")
     for what, number in left_out.items():
         tell(f"note: rows with {what}, left out: {number}")
-    if len(known_ids) < count:
-        tell(f"note: ids that stand more than once, which no other command takes: {count - len(known_ids)} of {count}")
-    tell(f"{count} pairs in {out}")
+    if len(ids) < (count := ids.total()):
+        tell(f"note: ids that stand more than once, which no other command takes: {count - len(ids)} of {count}")
+    tell(f"{count} pair{'s' * (count > 1)} in {out}")
     return DONE
 
 
@@ -80,8 +80,8 @@ def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
     given = given_settings(paths, "--map")
     if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
         raise Stop(BAD_INPUT, f"--map {absent[0]}=PATH is missing")
-    if unknown := [name for name in given if name not in PATHS]:
-        raise Stop(BAD_INPUT, f"--map {unknown[0]}: a pair has {', '.join(PATHS)}")
+    if unknown := [name for name in given if name not in PATHS and not name.startswith("votes.")]:
+        raise Stop(BAD_INPUT, f"--map {unknown[0]}: a pair has {', '.join(PATHS)}, votes.ANNOTATOR")
     means = dict(text.rpartition("=")[::2] for text in labels or ())
     if wrong := [value for value, label in means.items() if label not in LABELS]:
         raise Stop(BAD_INPUT, f"--label {wrong[0]}: write VALUE=A, VALUE=B or VALUE=tie")
@@ -94,8 +94,9 @@ def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fi
     Their id is that of the row, else its line, and the number of the pair where a row has several. PairFileError if
     anything is wrong.
     """
-    for place, row in records(path, lists=True):
+    for place, row in records(path):
         label = _label(row, form, place)
+        votes = {name[6:]: _label(row, form, place, name) for name in form if name.startswith("votes.")}
         name = place.line if "id" not in form else _at(row, form["id"], place)
         if label is None and "label" in form:
             left_out["a label that says nothing"] += 1
@@ -106,6 +107,7 @@ def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fi
                 fields = {"id": name if len(pairs) == 1 else f"{name}/{number}", "question": question}
                 fields |= dict(zip(("response_a", "response_b"), responses, strict=True)) | {"label": label}
                 fields |= {"reference": _at(row, form["reference"], place)} if "reference" in form else {}
+                fields |= {"votes": votes} if votes else {}
                 pair_row(fields, place)  # whatever is wrong is told now
                 yield fields
 
@@ -123,13 +125,12 @@ def _at(row: Any, path: str, place: Place) -> Any:
     return found
 
 
-def _label(row: Fields, form: _Format, place: Place) -> str | None:
+def _label(row: Fields, form: _Format, place: Place, of: str = "label") -> str | None:
     """A, B or tie; nothing without a label, or where it is empty."""
-    path, split, meant = form.get("label"), form.get("split"), form.get("labels", _SAME)
-    if path is None or path in LABELS:
+    path, split, meant = form.get(of), form.get("split"), form.get("labels", _SAME)
+    if path is None or (path in LABELS and path not in row):
         return path
-    value = _at(row, path, place)
-    if value is None or value == "":
+    if (value := _at(row, path, place)) in (None, "") or value != value:  # a number that is none
         return None
     word = f"{value:g}" if isinstance(value, int | float) else str(value)
     if word not in meant and split is not None and isinstance(value, int | float):

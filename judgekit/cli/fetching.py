@@ -91,7 +91,7 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     return code
 
 
-def names_of(kind: Annotated[_Kind, typer.Argument(help="Of what.")]) -> int:
+def names_of(kind: Annotated[_Kind, typer.Argument(help="What to list.")]) -> int:
     """List the names that judgekit knows, one a line.
 
     judges ship with it (beside them: hf/MODEL, reward/MODEL, layers/MODEL, vllm/MODEL, openai/MODEL, own/NAME); prompts

@@ -17,7 +17,7 @@ from judgekit.data.pairfile import PairRow, read_pair_rows
 
 def label(
     pairs: Pairs,
-    votes: Annotated[str, typer.Option(metavar="FILE", help="File of votes, JSON lines; it is gone on from.")],
+    votes: Annotated[str, typer.Option(metavar="FILE", help="File of votes, JSON lines; is continued.")],
     annotators: Annotated[list[str], typer.Option("--annotator", help="Who votes; repeatable, each gets a link.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 is any free one.")] = 0,
     order: Annotated[Literal["random", "active", "file"], typer.Option(help="Which pair comes next.")] = "random",

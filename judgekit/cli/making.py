@@ -89,7 +89,7 @@ def new(
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     if labelled < FEW:
-        tell(f"note: {labelled} pairs have a label, so nothing is scored ({FEW} would do)")
+        tell(f"note: {labelled} of {len(counted)} pairs have a label or a majority: nothing is scored ({FEW} would do)")
     tell(f"params/{run} has {', '.join(files)}; next: make report RUN={run}")
     return DONE
 

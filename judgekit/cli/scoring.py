@@ -188,7 +188,7 @@ def score(
         try:
             found[judge] = scored(said, labelled, "pairs", meant)
         except ValueError as bad:
-            raise Stop(BAD_INPUT, f"{verdicts}: {judge}: {bad}") from None
+            raise Stop(BAD_INPUT, f"{verdicts}: {judge} on {pairs}: {bad}") from None
     with written(out, "", fields=_FIELDS) as write:
         for judge, scores in found.items():
             ends = {name: {end: getattr(number, end) for end in _FIELDS[3:]} for name, number in scores.items()}

@@ -9,7 +9,6 @@ from judgekit.data import paths
 from judgekit.data.files import read_plain
 
 SETS = "sets.yaml"
-HUB = "hub:"  # before a file of the Hugging Face hub: ``hub:owner/name@revision/path.parquet``
 _Entry = TypeVar("_Entry", bound=BaseModel)
 
 
@@ -21,7 +20,7 @@ class DeclaredSet(BaseModel):
     """A set of one's own: a file of pairs, its report, and the rule of its scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    file: str  # a relative path is one of the project; or HUB and owner/name@revision/path of a data set there
+    file: str  # a relative path is one of the project; or ``hub:`` and owner/name@revision/path of a data set there
     title: str = ""  # of the report on it, where the run has no other
     protocol: str | dict[str, Any] = "primary"  # one of ``pairs``, or fields of `judgekit.scoring.Protocol`
 
@@ -38,7 +37,7 @@ def read_declared(run: str, file: str, kind: type[_Entry], **words: str) -> dict
         first = wrong.errors()[0]
         raise DeclaredError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if strange := [name for name in declared if not paths.NAME.fullmatch(name)]:
-        raise DeclaredError(f"{where}: {strange[0]!r} is no name: use lower-case letters, digits and '_'")
+        raise DeclaredError(f"{where}: {strange[0]!r} cannot be a name: use lower-case letters, digits and '_'")
     return declared
 
 
@@ -57,12 +56,12 @@ def declared_sets(run: str = "*") -> dict[str, DeclaredSet]:
 
 
 def own_file(name: str) -> Path | None:
-    """The file of a set of one's own, declared or ``file:PATH``; None of another set."""
+    """The file of a set of one's own, declared, ``file:PATH`` or ``hub:...``; None of another set."""
     one = declared_sets().get(name)
-    given = name.removeprefix(paths.OWN) if name.startswith(paths.OWN) else (one.file if one else None)
+    given = name.removeprefix(paths.OWN) if name.startswith((paths.OWN, paths.HUB)) else (one.file if one else None)
     if given is None:
         return None
-    if given.startswith(HUB):
+    if given.startswith(paths.HUB):
         return _hub_file(given)
     return path if (path := Path(given)).is_file() else paths.project_root() / path
 
@@ -71,11 +70,11 @@ def _hub_file(given: str) -> Path:
     """The cached copy of a file of a data set on the hub, at a revision, which is asked for: sets change."""
     from huggingface_hub import hf_hub_download
 
-    repository, _, place = given.removeprefix(HUB).partition("@")
+    repository, _, place = given.removeprefix(paths.HUB).partition("@")
     revision, _, file = place.partition("/")
     if not (repository and revision and file):
-        raise DeclaredError(f"{given}: write {HUB}owner/name@revision/path")
+        raise DeclaredError(f"{given}: write {paths.HUB}owner/name@revision/path")
     try:
         return Path(hf_hub_download(repository, file, revision=revision, repo_type="dataset"))
     except (OSError, ValueError) as absent:
-        raise DeclaredError(f"{given}: not to be had from the hub ({str(absent).partition(chr(10))[0]})") from None
+        raise DeclaredError(f"{given}: cannot be fetched from the hub ({str(absent).partition(chr(10))[0]})") from None

@@ -9,6 +9,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 PRETRAINED = PACKAGE / "pretrained"
 NAME = re.compile(r"[a-z0-9][a-z0-9_]*")
 OWN = "file:"  # in the place of a set's name, before the path of a file of pairs (`judgekit.data.pairfile`)
+HUB = "hub:"  # likewise, before a file of the Hugging Face hub: ``hub:owner/name@revision/path.parquet``
 
 
 @lru_cache(maxsize=1)

@@ -123,7 +123,7 @@ def on_hub(name: str) -> tuple[str, str]:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except (HFValidationError, OSError) as absent:
         reason = str(absent).partition("\n")[0]
-        raise Unavailable(f"{name}: no such folder, and not to be had from the hub ({reason})") from None
+        raise Unavailable(f"{name}: no such folder, and cannot be fetched from the hub ({reason})") from None
     check_folder(Path(path).parent)
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
 

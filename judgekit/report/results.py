@@ -172,7 +172,7 @@ def save_frame(run: str, name: str, frame: "pd.DataFrame", key: str, spec: str |
 
 def _key_part(value: object) -> str:
     text = str(value)
-    if text.startswith(paths.OWN):  # a set of one's own, by the name of its file
+    if text.startswith((paths.OWN, paths.HUB)):  # a set of one's own, by the name of its file
         text = Path(text.removeprefix(paths.OWN)).name.partition(".")[0]
     return slug(text) if "/" in text else re.sub("[^a-z0-9_]+", "_", text.lower())
 

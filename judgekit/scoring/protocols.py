@@ -9,7 +9,7 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.declared import DeclaredError, declared_sets
-from judgekit.data.paths import OWN
+from judgekit.data.paths import HUB, OWN
 from judgekit.records import LABELS, Pairs, PreferencePair, Verdict, majority_label
 
 
@@ -114,7 +114,7 @@ def _family_of(benchmark: str) -> str:
     """The set whose protocols a set shares; pairs of one's own have those of ``pairs``."""
     if benchmark in declared_sets():
         return "pairs"
-    own = {"llmbar": "llmbar", "mtbench_all": "mtbench", "rm_bench": "rm_bench", OWN: "pairs"}
+    own = {"llmbar": "llmbar", "mtbench_all": "mtbench", "rm_bench": "rm_bench", OWN: "pairs", HUB: "pairs"}
     return next((family for start, family in own.items() if benchmark.startswith(start)), benchmark)
 
 

@@ -248,7 +248,7 @@ def read_response_rows(path: str | Path, reserved: Sequence[str] = ()) -> list[R
     are carried along, except the ``reserved`` ones, which will be added: they are refused.
     """
     path = Path(path)
-    rows = [_response_row(fields, place, reserved) for place, fields in records(path, lists=True)]
+    rows = [_response_row(fields, place, reserved) for place, fields in records(path)]
     if not rows:
         raise Place(path).error("holds no responses (the file is empty, or has only a header)")
     return rows

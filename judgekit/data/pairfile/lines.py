@@ -76,14 +76,15 @@ def kind_of(value: Any) -> str:
 
 def missing(fields: Fields, name: str, place: Place) -> PairFileError:
     """The error about a field that a row lacks."""
-    return place.error(f"is missing (the row has: {names_of(fields)})", name)
+    hint = "; save it with commas, or with tabs as .tsv" if len(fields) == 1 and ";" in names_of(fields) else ""
+    return place.error(f"is missing (the row has: {names_of(fields)}){hint}", name)
 
 
 # --- the forms of a file
 
 
-def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
-    """Rows of a file with their places; with ``lists`` a ``.json`` file may hold one JSON list of them."""
+def records(path: Path) -> Iterator[tuple[Place, Fields]]:
+    """Rows of a file with their places; a ``.json`` file may hold one JSON list of them."""
     if "\0" in str(path):
         raise Place(path).error("no file has a NUL in its name")
     suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
@@ -91,7 +92,7 @@ def records(path: Path, lists: bool = False) -> Iterator[tuple[Place, Fields]]:
         return _parquet_records(path)
     if suffix in (".csv", ".tsv"):
         return _csv_records(path, "," if suffix == ".csv" else "\t")
-    return _list_records(path) if lists and suffix == ".json" else _json_records(path)
+    return _list_records(path) if suffix == ".json" else _json_records(path)
 
 
 def _too_long(place: Place, longest: int = RECORD_BYTES) -> PairFileError:
@@ -198,8 +199,7 @@ def _whole_text(path: Path) -> str:
         lines.append(read)
         size += len(read.encode())
         if size > LIST_BYTES:
-            limit = f"{LIST_BYTES >> 20} MiB, which are read at once"
-            raise Place(path).error(f"holds more than {limit}: write one object per line")
+            raise Place(path).error(f"holds more than {LIST_BYTES >> 20} MiB, read at once: write one object per line")
     return "".join(lines)
 
 
@@ -226,7 +226,7 @@ def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
                 return
             except csv.Error as bad:
                 raise place.error(f"not CSV ({bad})") from None
-            if not cells:
+            if not any(cells):  # a spreadsheet writes empty rows as commas
                 continue
             if header is None:
                 header = [name.strip() for name in cells]

@@ -92,7 +92,7 @@ class _Annotator:
 
 
 class Session:
-    """Pairs to label, annotators, and the file of their votes, which is gone on from.
+    """Pairs to label, annotators, and the file of their votes, which is continued.
 
     Labels, votes, models and sets of the pairs are shown to nobody. ``order``: "random" or "file", or a function of
     `Votes` on all pairs that returns item ids, best first (those that it leaves out come last), asked again every

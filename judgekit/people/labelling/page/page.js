@@ -13,6 +13,7 @@ let now = null;
 let busy = true;
 let shownAt = 0;
 const on = { raw: false, reference: false, help: false };
+const comments = new Map(); // by the pair voted on: U brings back what was typed, too
 
 // The token has done its work: it stays neither in the address bar nor in the history.
 history.replaceState(null, "", place);
@@ -118,6 +119,7 @@ function show(another) {
     ? `Same as the others: ${agreement.percent} % (${agreement.interval}, ${agreement.n} comparisons)` : "";
   byId("who").textContent = now.annotator;
   if (now.instructions) byId("instructions").innerHTML = now.instructions; // made safe like the texts
+  if (another) on.reference = false;
   byId("main").hidden = now.pair === null;
   byId("end").hidden = now.pair !== null;
   if (now.pair === null) {
@@ -127,11 +129,9 @@ function show(another) {
     texts();
   }
   if (another) {
-    byId("comment").value = "";
+    byId("comment").value = comments.get(JSON.stringify(now.pair)) || "";
     byId("comment").blur();
     if (now.pair !== null) {
-      on.reference = false;
-      byId("reference-box").hidden = true;
       for (const id of ["asked", "first", "second"]) byId(id).scrollTop = 0;
       window.scrollTo(0, 0);
     }
@@ -169,8 +169,9 @@ function act(name) {
   } else if (name === "undo") {
     ask("POST", "undo", { ticket: now.ticket });
   } else if (now.pair !== null && performance.now() - shownAt > LEAST) {
-    if (name === "skip") ask("POST", "skip", { ticket: now.ticket });
-    else ask("POST", "vote", { ticket: now.ticket, choice: name, comment: byId("comment").value.trim() });
+    const comment = byId("comment").value.trim();
+    comments.set(JSON.stringify(now.pair), comment);
+    ask("POST", ...(name === "skip" ? ["skip", { ticket: now.ticket }] : ["vote", { ticket: now.ticket, choice: name, comment }]));
   }
 }
 
@@ -182,10 +183,9 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.key === "Escape" && on.help) toggle("help");
   const name = KEYS[event.key.toLowerCase()];
-  if (name) {
-    event.preventDefault();
-    act(name);
-  }
+  if (!name) return;
+  event.preventDefault();
+  act(name);
 });
 for (const button of document.querySelectorAll("button")) {
   button.addEventListener("click", () => act(button.dataset.choice || button.dataset.action || button.dataset.toggle));
