@@ -21,7 +21,7 @@ from judgekit.stats import Number
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"
-TEX = sorted([*REPORT.glob("*.tex"), *REPORT.glob("sections/*.tex")])
+TEX = sorted([*REPORT.glob("*.tex"), *REPORT.glob("sections/**/*.tex")])
 RUN = "laptop"
 DIGIT = "零〇一二三四五六七八九"
 # A decimal fraction, or a percentage, in figures or in Chinese words; digits in names such as Qwen3-4B or in keys, and
@@ -55,7 +55,7 @@ def test_every_section_is_part_of_a_document():
     assert set(TEX) <= printed, f"no document inputs {sorted(path.name for path in set(TEX) - printed)}"
 
 
-@pytest.mark.parametrize("path", TEX, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", TEX, ids=lambda path: path.relative_to(REPORT).as_posix())
 def test_no_number_is_typed_by_hand(path):
     lines = zip(path.read_text(encoding="utf-8").splitlines(), code_of([path]).splitlines(), strict=True)
     typed = [code for line, code in lines if TYPED.search(code) and not line.rstrip().endswith("% literal")]
