@@ -181,9 +181,7 @@ def test_what_is_no_pair_is_left_out_and_counted(tmp_path, capsys):
 def test_names_of_ones_own(tmp_path):
     row = {"n": 7, "ask": {"text": "Q"}, "answers": ["a", "b"], "best": "second", "gold": "G"}
     paths = [
-        "question=ask.text",
-        "response_a=answers.0",
-        "response_b=answers.1",
+        "question=ask.text,response_a=answers.0,response_b=answers.1",
         "id=n",
         "label=best",
         "reference=gold",

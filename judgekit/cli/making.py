@@ -90,7 +90,7 @@ def new(
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     if labelled < FEW:
         tell(f"note: {labelled} of {len(counted)} pairs have a label or a majority: nothing is scored ({FEW} would do)")
-    tell(f"params/{run} has {', '.join(files)}; next: make report RUN={run}")
+    tell(f"{folder} has {', '.join(files)}; next: make report RUN={run}")
     return DONE
 
 
