@@ -214,7 +214,7 @@ def test_a_declared_judge_is_loaded_by_its_name(declared, tmp_path):
         ("[1]\n", "params/mine/judges.yaml: .*dictionary"),
         ("a: {folder: x}\n", "a.name: Field required"),
         ("a: {name: hf/x, speed: 2}\n", "a.speed: Extra inputs"),
-        ("A/b: {name: hf/x}\n", "'A/b' is no name"),
+        ("A/b: {name: hf/x}\n", "'A/b' cannot be a name"),
         ("a: [\n", "judges.yaml is not YAML"),
     ],
 )
