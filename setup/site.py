@@ -100,7 +100,7 @@ def saved_of_run(run: str) -> dict[tuple[str, int], list[Path]]:
     owned = defaultdict(list)
     for name in tracked():
         path = Path(name)
-        if path.parts[:2] == ("outputs", run):
+        if path.parts[:2] == ("outputs", run) and path.parts[2] in ("figures", "tables", "data"):
             able = [(letters, *who) for letters, pattern, *who in patterns if re.fullmatch(pattern, path.name)]
             if able:  # the pattern that leaves least open
                 owned[tuple(max(able)[1:])].append(path)
