@@ -66,8 +66,9 @@ class Reader:
             elif language == "bash":
                 self.said = "".join(self.give(line) for line in block.splitlines())
             elif language == "python":
-                with contextlib.redirect_stdout(io.StringIO()):
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
                     run_python(block, "page", {})
+                self.said = printed.getvalue() or self.said
             elif language == "text":
                 for line in block.splitlines():
                     assert line in self.said, f"not printed: {line}\nbut: {self.said}"
