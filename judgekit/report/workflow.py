@@ -4,6 +4,7 @@ import argparse
 import ast
 import hashlib
 import json
+import shutil
 import sys
 import time
 from contextlib import AbstractContextManager
@@ -15,12 +16,13 @@ from filelock import FileLock, Timeout
 
 from judgekit.data.declared import SETS, DeclaredError, declared_sets, own_file
 from judgekit.data.files import read_plain, sha256_of, write_text
-from judgekit.data.paths import PACKAGE, project_root, run_folder
+from judgekit.data.paths import PACKAGE, PRETRAINED, project_root, run_folder
 from judgekit.judges import DECLARED, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
+KEPT = "kept.yaml"  # of a run: its jobs of hours, each with what takes them
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -68,7 +70,7 @@ def jobs_of(run: str) -> dict[str, list[str]]:
     The sample run also executes each notebook that it has no file for.
     """
     known, paths = notebook_list(), _parameter_folder(run).glob("*.yaml")
-    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, DECLARED, SETS))
+    files = sorted(path.stem for path in paths if path.name not in (RESOURCES, KEPT, DECLARED, SETS))
     if strange := [job for job in files if notebook_of(job) not in known]:
         raise WorkflowError(f"params/{run}/{strange[0]}.yaml: no notebook is called {notebook_of(strange[0])!r}")
     files += [name for name in known if run == SAMPLE and name not in map(notebook_of, files)]
@@ -90,6 +92,15 @@ def resources_of(run: str) -> dict[str, dict[str, int | str]]:
         if not isinstance(resources, dict):
             raise WorkflowError(f"params/{run}/{RESOURCES}: {job}: expected 'resource: number' lines")
     return wanted
+
+
+def kept_of(run: str) -> list[str]:
+    """Jobs that need not run: ``kept.yaml`` names them, and the repository tracks what they found."""
+    path, jobs = _parameter_folder(run) / KEPT, jobs_of(run)
+    named = list(_yaml_mapping(path)) if path.is_file() else []
+    if unknown := [job for job in named if job not in jobs]:
+        raise WorkflowError(f"params/{run}/{KEPT}: the run has no job {unknown[0]!r}; it has {', '.join(jobs)}")
+    return [job for job in named if (run_folder(run, "results") / f"{job}.json").is_file()]
 
 
 def read_parameters(run: str, name: str) -> dict[str, Any]:
@@ -209,10 +220,11 @@ def _alone(path: Path, refusal: str) -> AbstractContextManager[object]:
         raise WorkflowError(refusal) from None
 
 
-def make_run(run: str, cores: int, profile: str | None = None) -> int:
+def make_run(run: str, cores: int, profile: str | None = None, everything: bool = False) -> int:
     """Bring every notebook of a run up to date, by Snakemake on ``cores`` of this machine; returns its exit status.
 
-    With ``profile`` (a folder of ``profiles/``, or any with a profile of Snakemake's) the jobs run elsewhere.
+    With ``profile`` (a folder of ``profiles/``, or any with a profile of Snakemake's) the jobs run elsewhere. Unless
+    ``everything`` is made, what `kept_of` names stands, with the models that ship.
     """
     from snakemake.cli import main as snakemake
 
@@ -222,12 +234,18 @@ def make_run(run: str, cores: int, profile: str | None = None) -> int:
     resources_of(run)
     declared_judges(run)
     declared_sets(run)
+    if kept := [] if everything else kept_of(run):
+        print(f"[{run}] tracked results stand of {', '.join(kept)}", flush=True)
+        for model in PRETRAINED.iterdir():  # what these jobs trained is what ships
+            if not (own := run_folder(run, "models") / model.name).exists():
+                shutil.copytree(model, own)
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:
         kept = root / "profiles" / profile
         where = ["--profile", str(kept if kept.is_dir() else profile), "--quiet", "host"]
     command = ["--snakefile", str(root / "Snakefile"), "--directory", str(root), *where, "--config", f"run={run}"]
+    command += [f"kept={','.join(kept)}"]
     command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]
     # Snakemake's own lock survives a killed process and would have to be removed by hand. It runs in this process,
     # so that whoever kills this one leaves no run behind that nobody holds.
@@ -250,12 +268,13 @@ def main(arguments: list[str] | None = None) -> int:
     every = commands.add_parser("make", help="bring every notebook of a run up to date")
     every.add_argument("--cores", type=int, default=1)
     every.add_argument("--profile", help="slurm, or the folder of a Snakemake profile")
+    every.add_argument("--everything", action="store_true", help="also the jobs of hours, whose results are tracked")
     for command in (one, every):
         command.add_argument("run")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "make":
-            return make_run(chosen.run, chosen.cores, chosen.profile)
+            return make_run(chosen.run, chosen.cores, chosen.profile, chosen.everything)
         run_notebook(chosen.notebook, chosen.run)
     # OSError: a full disk, a folder that may not be written
     except (WorkflowError, ResultsError, DeclaredError, OSError) as error:
