@@ -56,7 +56,7 @@ def new(
     if folder.exists() or run in (*catalogue.SAMPLE_SETS, *catalogue.SETS):
         raise Stop(BAD_INPUT, f"params/{run} is there already, or a set is called so: choose another name")
     if protocol not in (known := protocols_for(paths.OWN)):
-        raise Stop(BAD_INPUT, f"--protocol {protocol}: there are {', '.join(known)}")
+        raise Stop(BAD_INPUT, f"--protocol {protocol}: {paths.known_names(protocol, known)}")
     source, given = check_source(pairs), given_settings(settings)
     try:
         names = unique_slugs(judges)
