@@ -55,8 +55,8 @@ def label(
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
     try:
         told = short_text(Path(instructions)) if instructions else ""
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise Stop(BAD_INPUT, f"--instructions {instructions}: {reason(wrong)}") from None
+    except OSError as wrong:
+        raise Stop(BAD_INPUT, f"--instructions {instructions}: {wrong.strerror}") from None
     tell_odd_rows(rows, quiet)
     n_failed, chosen = 0, fewest_votes_first if order == "active" else order
     if judge is not None:

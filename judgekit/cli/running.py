@@ -47,9 +47,10 @@ def judge(
     tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
 
     --out (.jsonl, .csv, either may be .gz; or .parquet) gets one row per pair, in the same order: id, verdict (A, B or
-    tie; null if there is none), p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error)
-    and judge. What is said of all pairs (accuracy where there are labels, coverage, the share of ties, of pairs with
-    one verdict in both orders, of verdicts for the response shown first) also goes to --summary.
+    tie; null if there is none), p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous,
+    error), truncated (a response was too long for the judge, which read a part of it) and judge. What is said of all
+    pairs (accuracy where there are labels, coverage, the share of ties, of pairs with one verdict in both orders, of
+    verdicts for the response shown first) also goes to --summary.
 
     With --order both, each pair is shown in both orders. Probabilities are the means of the two orders. Where the two
     verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are
@@ -143,11 +144,11 @@ def loaded_judge(name: str, settings: Settings, quiet: bool, label: str | None =
 
 
 def combined(verdicts: list[Verdict]) -> dict[str, Any]:
-    """Verdict, mean probabilities and status of a pair from the orders it was shown in, as `judge` says of both."""
-    statuses = [verdict.status for verdict in verdicts]
+    """What is written of a pair, save id and judge, from the orders it was shown in, as `judge` says of both."""
+    statuses, cut = [verdict.status for verdict in verdicts], any(verdict.truncated for verdict in verdicts)
     for status in ("error", "unparsed", "ambiguous"):
         if status in statuses:
-            return dict.fromkeys(("verdict", *_PROBABILITIES)) | {"status": status}
+            return dict.fromkeys(("verdict", *_PROBABILITIES)) | {"status": status, "truncated": cut}
     columns = [[getattr(verdict, name) for verdict in verdicts] for name in _PROBABILITIES]
     given = all(p is not None and math.isfinite(p) for column in columns for p in column)
     means: list[Any] = [sum(column) / len(column) for column in columns] if given else [None] * 3
@@ -155,7 +156,8 @@ def combined(verdicts: list[Verdict]) -> dict[str, Any]:
     most_probable = "tie" if not given or means[2] >= max(means[:2]) else label_of_gap(means[0] - means[1])
     decided = labels.pop() if len(labels) == 1 else most_probable
     rounded = [None if p is None else round(p, 6) for p in means]
-    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), "status": "ok"}
+    ended = {"status": "ok", "truncated": cut}
+    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), **ended}
 
 
 def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
@@ -201,4 +203,4 @@ def _judge_file(
             write([counted])
     for line in sentences(counted, keeping.quiet):
         tell(line)
-    return keeping.report(source.n_rows, "pairs", judge.name, tally.failed, tally.results["error"])
+    return keeping.report(source.n_rows, "pairs", judge.name, tally.failed)
