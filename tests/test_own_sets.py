@@ -38,7 +38,7 @@ def run_cells(notebook, n_cells, **parameters):
 def test_votes_on_pairs_of_ones_own_are_read_with_ties_or_without(own):
     voted_set = functions_of("60_human_consensus").voted_set
     whole, decided = voted_set(own), voted_set(f"{own}:decided")
-    assert (whole.key, decided.key, whole.name) == ("own_pairs_jsonl", "own_pairs_jsonl_decided", own)
+    assert (whole.key, decided.key, whole.name) == ("own", "own_decided", own)
     assert len(whole.votes.items) == 12 and len(decided.votes.classes) == 2
     assert voted_set("sample_natural:decided").key == "sample_natural_decided"
 
@@ -59,6 +59,11 @@ def test_a_set_whose_pairs_name_no_models_is_named(own, tmp_path):
     given = {"against_people": {own: ["baseline/longer"]}, "against_judges": {}, "declared": {}, "verdicts": verdicts}
     with pytest.raises(AssertionError, match=r"own\.pairs\.jsonl: a set whose pairs do not say which model wrote"):
         run_cells("42_self_preference", 3, **given)
+
+
+def test_a_set_that_was_not_scored_is_named(own):
+    with pytest.raises(AssertionError, match="not scored by 30_score_benchmarks"):
+        run_cells("71_accuracy_by_size", 3, run="laptop", metrics={own: "accuracy"})
 
 
 def test_votes_that_are_too_few_are_counted(own):

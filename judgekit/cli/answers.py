@@ -72,7 +72,7 @@ def rate(
     judge: Annotated[str | None, typer.Option(help="Instead of a probe: openai/MODEL or hf/MODEL.")] = None,
     aspects: Annotated[str, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = "reasoning",
     top_percent: Annotated[float, typer.Option(help="Keep this share, best first; 1 keeps all in order.")] = 1.0,
-    batch_size: Annotated[int, typer.Option(min=1, help="Answers per step, which an interruption loses.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Answers per step; an interruption loses one step.")] = 64,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,

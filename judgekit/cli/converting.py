@@ -34,10 +34,10 @@ def formats() -> dict[str, _Format]:
 def convert(
     rows: Annotated[str, rows_of("ROWS", "JSON lines, a list (.json) or CSV (.csv), each may be .gz; or Parquet")],
     out: Out,
-    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="See judgekit list formats.")] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="From judgekit list formats.")] = None,
     paths: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="NAME=PATH", help="Our name and theirs, e.g. response_a=answers.0; repeatable."),
+        typer.Option("--map", metavar="NAME=PATH", help="Where a field is, e.g. response_a=answers.0; repeatable."),
     ] = None,
     labels: Annotated[
         list[str] | None, typer.Option("--label", metavar="VALUE=A", help="What a label means; repeatable.")

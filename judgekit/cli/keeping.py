@@ -21,7 +21,7 @@ def rows_of(metavar: str, forms: str) -> typer.models.ArgumentInfo:
     return typer.Argument(metavar=metavar, callback=lambda name: "/dev/stdin" if name == "-" else name, help=told)
 
 
-Pairs = Annotated[str, rows_of("PAIRS", "JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet)")]
+Pairs = Annotated[str, rows_of("PAIRS", "JSON lines, a list (.json) or CSV (.csv), also as .gz; or Parquet (.parquet)")]
 Out = Annotated[str, typer.Option(metavar="FILE", help="File that is written; - is standard output, JSON lines.")]
 JudgeName = Annotated[str, typer.Option(metavar="NAME", help="provider/model, such as encoder/FOLDER or openai/MODEL.")]
 Settings = Annotated[

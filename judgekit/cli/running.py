@@ -31,7 +31,7 @@ def judge(
     judge: JudgeName = "encoder/minilm",
     order: Annotated[Literal["both", "ab", "ba"], typer.Option(help="Which response is shown first.")] = "both",
     per_order: Annotated[bool, typer.Option("--per-order", help="Write a row for each order, not each pair.")] = False,
-    summary: Annotated[str | None, typer.Option(metavar="FILE", help="JSON file of rates with intervals.")] = None,
+    summary: Annotated[str | None, typer.Option(metavar="FILE", help="JSON file for accuracy and other rates.")] = None,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -39,7 +39,7 @@ def judge(
     settings: Settings = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")] = False,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Judge here, or on the workers of Ray.")] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one per GPU or processor.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Ray workers, else one per GPU or processor.")] = None,
 ) -> int:
     """Judge every pair of a file.
 
@@ -63,7 +63,7 @@ def judge(
     openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. hf/MODEL runs a
     model here: a folder, a folder with a LoRA adapter, or a name on the Hugging Face hub; vllm/MODEL does so with vLLM.
     --set mode=one_pass reads its verdict from token probabilities instead of from generated text. Without #STRATEGY
-    a language model is asked with the pairwise prompt of the assignment. #FILE.txt is a prompt of your
+    a language model is asked with the prompt "pairwise" (judgekit list prompts). #FILE.txt is a prompt of your
     own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
     files.check_out(out, pairs, tables=True)

@@ -158,8 +158,8 @@ class _Said(BaseModel):
 
 
 def score(
-    verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="JSON lines or CSV, or Parquet, as of judge.")],
-    pairs: Annotated[str, typer.Option(metavar="FILE", help="The labelled pairs, as for judge.")],
+    verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="JSON lines, CSV or Parquet, as judge writes.")],
+    pairs: Annotated[str, typer.Option(metavar="FILE", help="The labelled pairs, as judge reads them.")],
     protocol: Annotated[str, typer.Option(metavar="NAME", help="How verdicts become a score.")] = "single_order",
     out: Out = "-",
 ) -> int:
@@ -201,8 +201,8 @@ def score(
     for judge, scores in found.items():
         accuracy, read = scores["accuracy"], scores["coverage"]
         share = "" if read.value == 1 else f"; {read}% could be read"
-        ends = accuracy.interval or "no interval"
-        tell(f"{judge}: accuracy {accuracy}% ({ends}; n = {accuracy.n}; {meant.name}{share})")
+        between = accuracy.interval or "no interval"
+        tell(f"{judge}: accuracy {accuracy}% ({between}; n = {accuracy.n}; {meant.name}{share})")
     return DONE
 
 
