@@ -151,8 +151,7 @@ class Reply:
     """What a judge answered to a pair as shown, in terms of first and second: the record of the verdict store.
 
     Fields as in `Verdict`, by position (``"first"``, ``"second"``, ``"tie"``; ValueError where the verdict is no such);
-    ``raw`` is the reply as received, or the error. A call that serves both orders is counted with the order that asked
-    first.
+    ``raw`` is the reply as received, or the error. A call that serves both orders counts with the first.
     """
 
     verdict: str | None
@@ -199,7 +198,7 @@ class Verdict:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: float | None = None  # this verdict's share of its batch
-    truncated: int | None = None  # characters of the responses left out as too long; None where it saw all
+    truncated: int | None = None  # characters left out, or responses cut, as too long; None or 0 where it saw all
     calls: int | None = None  # of a model, made for this verdict
 
     def __post_init__(self) -> None:

@@ -120,18 +120,16 @@ def interval(
     seed: int = 0,
     signed: bool = False,
 ) -> "Number":
-    """A statistic of items with its interval, the items' clusters (prompts) being resampled.
+    """A statistic of items with its interval (none for one prompt): the items' clusters, prompts, are resampled.
 
     The percentile interval of the cluster bootstrap, at levels that allow for few prompts (`expanded_level`), and with
     a width where all resamples are equal: a rate of 0 or 1 gets Wilson's interval of as many prompts.
 
     ``statistic``: with ``values`` maps their sums, shape ``(..., *rest)``, to (...), such as `share_of`; without, how
-    often each item counts, shape (..., n_items), to (...), for what no sums determine: ``partial(kendall, x, y)``.
-    ``clusters``: prompt of each item; items that share one are not independent, and intervals of single items are too
-    narrow (on the PandaLM test set by a third): Cameron, Gelbach and Miller (2008), Review of Economics and
-    Statistics 90. ``values``: what each item adds, shape (n_items, ...); a single column is a mean, each item also
-    counts one. ``n``: items that the number is quoted with, all by default. ``signed``: whether the statistic may be
-    negative (a difference); asked where all resamples are 0.
+    often each item counts, shape (..., n_items), to (...): ``partial(kendall, x, y)``. ``clusters``: prompt of each
+    item (Cameron, Gelbach and Miller 2008, Review of Economics and Statistics 90). ``values``: what each item adds,
+    shape (n_items, ...); a single column is a mean. ``n``: items that the number is quoted with, all by default.
+    ``signed``: whether the statistic may be negative (a difference); asked where all resamples are 0.
 
     >>> str(interval(share_of, ["p", "p", "q", "r"], [True, False, True, True], spec=".1%", n_boot=200))
     '75.0'
@@ -183,10 +181,9 @@ def weighted_bootstrap(
 
 
 def interval_of(value: Any, statistics: Array, n_clusters: int, signed: bool = False) -> tuple[float, float]:
-    """The one place where a value and its resamples become an interval (`interval`): low, high.
-
-    ``n_clusters``: how many prompts were resampled.
-    """
+    """The one place where a value and its resamples, of ``n_clusters`` prompts, become low and high; NaN for one."""
+    if n_clusters < 2:  # all resamples are the same, which tells nothing
+        return math.nan, math.nan
     level = expanded_level(n_clusters)
     low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
     whole = float(np.clip(np.round(value), -1, 1))
@@ -197,7 +194,7 @@ def interval_of(value: Any, statistics: Array, n_clusters: int, signed: bool = F
 
 
 def expanded_level(n_clusters: int) -> float:
-    """The level of a percentile interval that covers `LEVEL` where there are few clusters; 1, where there is one.
+    """The level of a percentile interval that covers `LEVEL` where there are few clusters, two at least.
 
     Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
     n / (n - 1), and takes normal quantiles where Student's are due. With ninety clusters that is two in a hundred.
@@ -205,8 +202,6 @@ def expanded_level(n_clusters: int) -> float:
     >>> round(expanded_level(90), 4), round(expanded_level(5), 4)
     (0.9543, 0.9981)
     """
-    if n_clusters < 2:
-        return 1.0
     upper = (1 + LEVEL) / 2
     widening = float(t_quantile(upper, n_clusters - 1) / ndtri(upper) * np.sqrt(n_clusters / (n_clusters - 1)))
     return float(2 * ndtr(ndtri(upper) * widening) - 1)
@@ -215,8 +210,7 @@ def expanded_level(n_clusters: int) -> float:
 def two_sided_p(differences: Array) -> float:
     """P-value of a paired difference from its bootstrap resamples: the test to quote.
 
-    Twice the smaller share of resamples on one side of zero, with one added to both counts so that it is never 0,
-    and at most 1.
+    Twice the smaller share of resamples on one side of zero, with one added to both counts: above 0, at most 1.
     """
     differences = np.asarray(differences, float)
     tail = min((differences <= 0).sum(), (differences >= 0).sum())
@@ -229,8 +223,7 @@ def two_sided_p(differences: Array) -> float:
 def proportion_interval(value: Any, n: Any) -> tuple[Any, Any]:
     """Wilson's interval of a proportion of independent items: low, high.
 
-    For figures of which only the value and the number of items are known; where items share prompts it is too narrow,
-    unless ``n`` is what they are worth.
+    For figures of which only value and number of items are known; too narrow where items share prompts.
 
     >>> [round(float(end), 3) for end in proportion_interval(0.5, 100)]
     [0.404, 0.596]
@@ -451,15 +444,16 @@ class Number:
     """
 
     value: Any  # rates are kept in [0, 1]
-    low: Any = None  # None only where an interval has no meaning; of a skewed statistic, it may not hold the value
+    low: Any = None  # None (or NaN, for both) without an interval; of a skewed statistic, it may not hold the value
     high: Any = None
     n: Any = None  # items (or votes, prompts, steps) that the value comes from
     # A rate with ".1%" is quoted as 61.1: its unit stands in the text. Integers default to ",d", others to ".3f".
     spec: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("value", "low", "high"):
-            object.__setattr__(self, name, _plain(name, getattr(self, name)))
+        ends = (None, None) if self.low != self.low and self.high != self.high else (self.low, self.high)
+        for name, given in zip(("value", "low", "high"), (self.value, *ends), strict=True):
+            object.__setattr__(self, name, _plain(name, given))
         if self.value is None:
             raise ValueError("value is None: a number without a value is not a result")
         if (self.low is None) != (self.high is None):

@@ -47,7 +47,8 @@ def run_file(tmp_path, capsys):
     def run(command, *arguments, rows):
         path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
         out.unlink(missing_ok=True)
-        code = main([command, str(path), "--out", str(out), *map(str, arguments)])
+        named = () if "--out" in arguments else ("--out", str(out))
+        code = main([command, str(path), *named, *map(str, arguments)])
         said = capsys.readouterr().err
         assert KEY not in said and "Traceback" not in said
         return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said

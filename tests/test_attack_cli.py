@@ -27,6 +27,14 @@ def test_every_attack_the_mean_and_the_clean_accuracy_are_reported(run_file, tmp
     assert not list(tmp_path.glob("*.sqlite*"))
 
 
+def test_one_question_has_no_interval(run_file):
+    code, rows, said = run_file("attack", "--judge", "baseline/longer", "--queries", "0", rows=[ODD | {"id": "p"}])
+    found = {row["attack"]: row for row in rows}
+    assert code == 0 and found["mean"]["success"] is not None and found["mean"]["success_low"] is None
+    assert found[None]["clean_accuracy_high"] is None
+    assert "clean accuracy 100.0 % (no interval; n = 1)" in said and "None" not in said
+
+
 BARE = {key: value for key, value in ROWS[0].items() if key != "label"}
 
 
@@ -34,6 +42,7 @@ BARE = {key: value for key, value in ROWS[0].items() if key != "label"}
     ("more", "rows", "message"),
     [
         (("--attack", "shout"), ROWS, "no edit 'shout'; there are null_response"),
+        (("--attack", "emojis"), ROWS, "no edit 'emojis'; did you mean 'emoji'[?] There are null_response"),
         (("--queries", "1"), ROWS, "two queries a pair at least"),
         (("--judge", "encoder/nobody"), ROWS, "no judge is called 'encoder/nobody'"),
         (("--judge", "replay/pandalm-7b"), ROWS, "cannot judge other pairs"),

@@ -82,6 +82,23 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "o", "--judge", "replay/pandalm-7b"], "cannot judge other pairs"),
         (["label", "p.jsonl", "--votes", "v", "--annotator", "x", "--annotator", "x"], "--annotator x: is named twice"),
         (["fetch", "nope"], "nope"),
+        (["fetch", "pandaml"], "pandaml: no such file is registered; did you mean 'pandalm'? There are "),
+        (["fetch", "--models", "smollm-135m"], "did you mean 'smollm2-135m'? There are "),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "Encoder/MiniLM"], "did you mean 'encoder/minilm'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/minilmm"], "did you mean 'encoder/minilm'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#pairwize"], "did you mean 'pairwise'? There are "),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "max_csot=1"], "did you mean 'max_cost'"),
+        (["rate", "p.jsonl", "--out", "o", "--probe", "gsm8k-binry"], "did you mean 'gsm8k-binary'? There are "),
+        (["convert", "p.jsonl", "--out", "o", "--format", "lmarna"], "did you mean 'lmarena'? There are "),
+        (["score", "p.jsonl", "--pairs", "p.jsonl", "--protocol", "both_rigth"], "did you mean 'both_right'? There"),
+        (["judge", "p.jsonl", "--out", "o", *LONGER, *LONGER], "--judge: is given 2 times, and takes one value"),
+        (["rate", "p.jsonl", "--out", "o", "--out", "o2"], "--out: is given 2 times, and takes one value"),
+        (
+            ["label", "p.jsonl", "--votes", "v", "--annotator", "x", "--instructions", "missing.txt"],
+            "--instructions missing.txt: No such file or directory",
+        ),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#binary.txt"], "binary.txt: is not UTF-8 text"),
+        (["rate", "p.jsonl", "--out", "o", "--judge", "openai/m", "--aspects", "binary.txt"], "is not UTF-8 text"),
         (["fetch", "--list", "nope/nope.json"], "nope/nope.json"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
@@ -94,6 +111,7 @@ def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     (tmp_path / "link").symlink_to("p.jsonl")
     (tmp_path / "p.lock").symlink_to("p.jsonl")
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "broken").mkdir()
     write(tmp_path / "broken", "{", "judge.json")
     before = sorted(os.listdir(tmp_path))
@@ -247,6 +265,32 @@ def test_failed_items_are_listed_and_tried_again(judge_file, run_file, use_judge
     code, rows, _ = judge_file("any", "--quiet", rows=many().splitlines())
     assert code == 0 and {row["status"] for row in rows} == {"ok"}
     assert sorted(judge.asked) == [("q3", "ab"), ("q3", "ba"), ("q7", "ab"), ("q7", "ba")]
+
+
+def test_failures_of_one_kind_are_shown_a_few_times_and_counted(judge_file, use_judge):
+    judge = use_judge(CountingJudge())
+    why = {"q7": "of another kind"}
+    judge.judge = lambda asked: [Reply(None, status="error", raw=why.get(r.question, "no server")) for r in asked]
+    code, _, err = judge_file("any", "--quiet", rows=many().splitlines())
+    assert code == 3 and "20 of 20 pairs failed" in err
+    assert err.count(": no server\n") == 3 and err.count(": of another kind\n") == 1
+    assert err.endswith("  and 16 more, for the same reasons\n")
+
+
+def test_a_judge_that_read_a_part_says_so(judge_file, use_judge, tmp_path):
+    judge = use_judge(CountingJudge())
+    judge.judge = lambda asked: [Reply("tie", truncated=9 * (r.question == "q3") or None) for r in asked]
+    summary = tmp_path / "summary.json"
+    _, rows, err = judge_file("any", "--summary", str(summary), rows=many().splitlines())
+    assert [row["id"] for row in rows if row["truncated"]] == [3] and rows[0]["truncated"] is False
+    assert "1 of 20 pairs are truncated: a response is too long, the judge read a part" in err
+    assert json.loads(summary.read_text())["truncated"] == 1
+
+
+def test_the_shipped_judge_says_which_responses_it_read_in_part(judge_file):
+    rows = [pair_line(id=n, response_a="word " * length) for n, length in enumerate((20, 2000))]
+    _, written, err = judge_file("encoder/minilm", rows=rows)
+    assert [row["truncated"] for row in written] == [False, True] and "1 of 2 pairs are truncated" in err
 
 
 def test_pairs_without_a_verdict_are_counted(judge_file, use_judge):

@@ -216,6 +216,23 @@ def test_a_comment_comes_back_with_a_vote_that_is_taken_back_and_with_a_pair_tha
     assert kept == ["of the first", "of the first", "of the second"]
 
 
+def test_escape_closes_the_help_and_is_no_vote(browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    pairs, hidden = [PreferencePair(f"i{n}", "b", f"q{n}", "a", "b") for n in range(2)], "byId('help').hidden"
+    with Labelling(pairs, tmp_path / "votes.jsonl", "ann", order="file") as page:
+        opened(browser, page.link())
+        press(browser, "h", moves=False)
+        assert not value_of(browser, hidden)
+        press(browser, Keys.ESCAPE, moves=False)
+        assert value_of(browser, hidden) and shown(browser, "question") == "q0"
+        press(browser, Keys.ESCAPE, moves=False)
+        assert value_of(browser, hidden), "it opens nothing"
+        assert not read_lines(tmp_path / "votes.jsonl")
+        press(browser, "1")
+    assert len(read_lines(tmp_path / "votes.jsonl")) == 1
+
+
 def test_a_key_held_down_or_with_control_is_no_vote(browser, tmp_path):
     with Labelling(calm(), tmp_path / "votes.jsonl", "ann") as page:
         opened(browser, page.link())

@@ -39,7 +39,8 @@ def project(tmp_path, monkeypatch):
 
 def new(project, *words, run="mine", judges=("encoder/minilm", "baseline/features")):
     """Exit code of the command."""
-    return main(["new", run, "--pairs", "pairs.jsonl", *(word for one in judges for word in ("--judge", one)), *words])
+    pairs = () if "--pairs" in words else ("--pairs", "pairs.jsonl")
+    return main(["new", run, *pairs, *(word for one in judges for word in ("--judge", one)), *words])
 
 
 def test_a_run_is_made_that_the_workflow_takes(project):

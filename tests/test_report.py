@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from test_latex import needs_lualatex
@@ -245,6 +246,15 @@ def test_the_page_names_every_stage_and_the_figure_too():
     for stage in stages:
         assert re.search(rf"`{stage}\d_\w+`", PAGE), f"no notebook of the {stage}0s is named"
         assert re.search(rf"\b{stage}\d", DRAWING), f"the figure lacks the {stage}0s"
+
+
+def test_the_page_shows_a_picture_that_needs_no_script():
+    """A chart in a language of its own is source text on the site."""
+    assert "](overview.svg)" in PAGE and "```" not in PAGE
+    root = ElementTree.parse(ROOT / "docs" / "overview.svg").getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {text[0] for text in texts if re.match(r"\d\d", text)} == set("1234567")
+    assert not list(root.iter("{http://www.w3.org/2000/svg}script")) and "http" not in "".join(texts)
 
 
 @pytest.mark.parametrize(

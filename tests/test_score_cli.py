@@ -136,6 +136,15 @@ def test_one_question_has_no_interval(tmp_path, monkeypatch, capsys):
     assert "95% interval not defined for one question; n = 2 labelled pairs, 1 question;" in capsys.readouterr().err
 
 
+def test_one_question_has_no_interval_under_any_protocol(tmp_path, capsys):
+    path = write(tmp_path, "\n".join(pair_line(id=n, label=label) for n, label in enumerate("AAB")), "pairs.jsonl")
+    said = write(tmp_path, "\n".join(json.dumps({"id": n, "verdict": "A"}) for n in range(3)), "said.jsonl")
+    assert main(["score", str(said), "--pairs", str(path), "--out", str(tmp_path / "scores.jsonl")]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
+    assert "accuracy 66.7% (no interval; n = 3;" in capsys.readouterr().err
+
+
 def test_where_nothing_was_answered_there_is_no_accuracy(pairs, monkeypatch, capsys):
     code, found = judged(monkeypatch, pairs, lambda _: 1 / 0)
     told = capsys.readouterr().err
@@ -280,7 +289,8 @@ def test_the_store_is_shown_and_pruned(pairs, capsys):
         (["--store", str(pairs.with_name("none"))], "none: there is no verdict store yet"),
         (["--store", str(other)], "other.sqlite: not a verdict store (it holds the table things) (--store FILE"),
     ):
-        assert main(["store", "--store", str(store), *given]) == 2
+        here = [] if "--store" in given else ["--store", str(store)]
+        assert main(["store", *here, *given]) == 2
         assert said in capsys.readouterr().err
     assert shown()[0].startswith(f"{store}: 42 replies, ")
 

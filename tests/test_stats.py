@@ -21,6 +21,7 @@ from judgekit import stats as intervals
 from judgekit.records import LABELS
 from judgekit.scoring import metrics
 from judgekit.stats import (
+    Number,
     cluster_bootstrap,
     cluster_draws,
     cluster_sums,
@@ -154,6 +155,19 @@ def test_an_interval_has_a_width_where_all_resamples_are_equal(value, signed, lo
     prompts = [f"p{i}" for i in range(10)]
     number = interval(share_of, prompts, [value] * 10, n_boot=200, signed=signed)
     assert (number.low, number.high) == pytest.approx((low, high), abs=0.001)
+
+
+@pytest.mark.parametrize("hits", [[1, 1, 1], [0, 0, 0], [1, 0, 1]])
+def test_one_prompt_has_no_interval(hits):
+    """Every resample of a single prompt is that prompt: a width of zero would be read as certainty."""
+    rows = np.column_stack([hits, np.ones(3)])
+    for number in (
+        interval(share_of, ["p"] * 3, hits, n_boot=50),
+        interval(lambda weight: (weight * hits).sum(-1) / weight.sum(-1), ["p"] * 3, n_boot=50),
+        Number(*cluster_bootstrap(cluster_sums(rows, ["p"] * 3), share_of, 50)),
+    ):
+        assert number.value == pytest.approx(np.mean(hits))
+        assert (number.low, number.high, number.interval) == (None, None, None)
 
 
 def test_rounding_is_no_width():

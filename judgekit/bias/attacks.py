@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit.bias.edits import CONTROLS, EDITS, REPLACING, Part, tampered
+from judgekit.data.paths import known_names
 from judgekit.judges.base import Judge
 from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict, unique_items
 from judgekit.scoring import run_judge
@@ -63,7 +64,7 @@ class Suite:
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.edits if name not in EDITS and name not in CONTROLS]:
-            raise KeyError(f"no edit {unknown[0]!r}; there are {', '.join(EDITS)}")
+            raise KeyError(f"no edit {unknown[0]!r}; {known_names(unknown[0], [*EDITS, *CONTROLS])}")
         if not self.edits and self.search is None:
             raise ValueError("a suite without attacks")
         if self.search is not None and self.search < 2:
@@ -148,7 +149,7 @@ def success_reduction(
         return 1 - means[..., 1] / np.maximum(means[..., 0], 1e-12)
 
     taken = interval(share_taken, once["cluster"], counts, spec=".0%", n_boot=n_boot, seed=seed)
-    return replace(taken, low=max(taken.low, -1.0))
+    return taken if taken.low is None else replace(taken, low=max(taken.low, -1.0))
 
 
 def _by_attack(outcomes: pd.DataFrame, measure: str) -> tuple[Floats, pd.DataFrame, list[str]]:

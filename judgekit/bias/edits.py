@@ -161,8 +161,7 @@ def _chosen(name: str, part: Part, rng: np.random.Generator) -> Any:
 
 
 def tampered(name: str, question: str, response: str, part: Part = "tested", seed: int = 0) -> str:
-    """A response, edited by one of `EDITS` or `CONTROLS`; KeyError if there is no such edit, or it is held out and the
-    wordings for training are asked for."""
+    """A response, edited by one of `EDITS` or `CONTROLS`; KeyError if there is none, or none to train on."""
     if name not in EDITS and name not in CONTROLS:
         raise KeyError(f"no edit {name!r}; there are {', '.join(EDITS)}")
     if part not in get_args(Part):

@@ -17,7 +17,7 @@ from judgekit.cli.converting import convert
 from judgekit.cli.fetching import fetch, names_of
 from judgekit.cli.labelling import label
 from judgekit.cli.making import new
-from judgekit.cli.messages import DONE, INTERRUPTED, ending, silence_stdout, tell
+from judgekit.cli.messages import DONE, INTERRUPTED, Command, ending, silence_stdout, tell
 from judgekit.cli.running import judge
 from judgekit.cli.scoring import score
 from judgekit.cli.storing import store
@@ -31,7 +31,7 @@ app = typer.Typer(
     "bad usage or input, nothing is written; 3 finished with failed items; 130 interrupted; 1 anything else.",
 )
 for _command in (judge, score, rate, attack, label, collect, convert, new, fetch, store):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 app.command("list")(names_of)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from judgekit.cli.files import check_out, tell_odd_rows, written
-from judgekit.cli.keeping import Fresh, Keeping, Out, Quiet, Resume, Settings, Store, rows_of
+from judgekit.cli.keeping import Failures, Fresh, Keeping, Out, Quiet, Resume, Settings, Store, rows_of
 from judgekit.cli.messages import BAD_INPUT, Stop
 from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
@@ -54,14 +54,13 @@ def collect(
     keeping = Keeping(out, store, fresh, resume, quiet, "responses")
     with keeping.opened(chat) as replies:
         rows = collect_responses([row for _, row in asked], chat, replies, system, seed, samples, not quiet)
-    failed = [
-        f"id {row['id']!r:.80} ({asked[number // samples][0]}): {row['error']}"
-        for number, row in enumerate(rows)
-        if row["status"] != "ok"
-    ]
+    failed = Failures()
+    for number, row in enumerate(rows):
+        if row["status"] != "ok":
+            failed.add(f"id {row['id']!r:.80} ({asked[number // samples][0]})", row["error"])
     with written(out, keeping.sentence()) as write:
         write(rows)
-    return keeping.report(len(rows), "responses", chat.name, failed, len(failed))
+    return keeping.report(len(rows), "responses", chat.name, failed)
 
 
 def rate(
@@ -73,7 +72,7 @@ def rate(
     judge: Annotated[str | None, typer.Option(help="Instead of a probe: openai/MODEL or hf/MODEL.")] = None,
     aspects: Annotated[str, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = "reasoning",
     top_percent: Annotated[float, typer.Option(help="Keep this share, best first; 1 keeps all in order.")] = 1.0,
-    batch_size: Annotated[int, typer.Option(min=1, help="Answers per step, which an interruption loses.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Answers per step; an interruption loses one step.")] = 64,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -103,12 +102,12 @@ def rate(
     keeping = Keeping(out, store, fresh, resume, quiet, "ratings")
     if judge is None:
         rated, name = _rated_by_probe(answers, probe or "gsm8k-binary", batch_size, keeping)
-        count, failed = len(rated), list[str]()
+        count, failed = len(rated), Failures()
     else:
         rated, name, count, failed = _rated_by_model(answers, judge, aspects, settings, keeping)
     with written(out, keeping.sentence()) as write:
         write(rated if top_percent == 1 else best(rated, top_percent))
-    return keeping.report(count, "ratings", name, failed, len(failed))
+    return keeping.report(count, "ratings", name, failed)
 
 
 def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping) -> tuple[list[dict[str, Any]], str]:
@@ -126,8 +125,8 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
 
 def _rated_by_model(
     answers: str, model: str, aspects: str, settings: list[str] | None, keeping: Keeping
-) -> tuple[list[dict[str, Any]], str, int, list[str]]:
-    """Rated rows, the name of the model, how many ratings were asked for, and a line for each that is missing."""
+) -> tuple[list[dict[str, Any]], str, int, Failures]:
+    """Rated rows, the name of the model, how many ratings were asked for, and those that are missing."""
     from judgekit.inside.aspects import load_aspects
     from judgekit.judges.completions import load_chat_model
     from judgekit.scoring.teacher import ADDED, rate_responses
@@ -139,10 +138,10 @@ def _rated_by_model(
     given = [row.fields | {"response": row.response} for row in rows]
     with keeping.opened(chat) as replies:
         rated = rate_responses(given, asked, chat, replies, progress=not keeping.quiet)
-    failed = [
-        f"{row.place}: {aspect}: {rating['status']}: {rating.get('error') or rating.get('reply') or 'not asked'}"
-        for row, result in zip(rows, rated, strict=True)
-        for aspect, rating in result["ratings"].items()
-        if rating["status"] != "ok"
-    ]
+    failed = Failures()
+    for row, result in zip(rows, rated, strict=True):
+        for aspect, rating in result["ratings"].items():
+            if rating["status"] != "ok":
+                why = rating.get("error") or rating.get("reply") or "not asked"
+                failed.add(f"{row.place}: {aspect}", f"{rating['status']}: {why}")
     return rated, chat.name, len(rated) * len(asked), failed

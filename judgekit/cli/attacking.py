@@ -80,4 +80,4 @@ def attack(
 
 
 def _shown(number: Any) -> str:
-    return "nothing to turn" if number is None else f"{number} % ({number.interval}; n = {number.n})"
+    return "nothing to turn" if number is None else f"{number} % ({number.interval or 'no interval'}; n = {number.n})"

@@ -16,6 +16,7 @@ from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.cli.running import given_settings
 from judgekit.data.pairfile import pair_row
 from judgekit.data.pairfile.lines import Fields, Place, kind_of, missing, records
+from judgekit.data.paths import known_names
 from judgekit.records import LABELS
 
 _Format: TypeAlias = dict[str, Any]  # see formats.yaml
@@ -33,10 +34,10 @@ def formats() -> dict[str, _Format]:
 def convert(
     rows: Annotated[str, rows_of("ROWS", "JSON lines, a list (.json) or CSV (.csv), each may be .gz; or Parquet")],
     out: Out,
-    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="See judgekit list formats.")] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="NAME", help="From judgekit list formats.")] = None,
     paths: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="NAME=PATH", help="Our name and theirs, e.g. response_a=answers.0; repeatable."),
+        typer.Option("--map", metavar="NAME=PATH", help="Where a field is, e.g. response_a=answers.0; repeatable."),
     ] = None,
     labels: Annotated[
         list[str] | None, typer.Option("--label", metavar="VALUE=A", help="What a label means; repeatable.")
@@ -57,7 +58,7 @@ def convert(
         raise Stop(BAD_INPUT, "--format NAME, or --map NAME=PATH with --label VALUE=A: give one of the two")
     known = formats()
     if form is not None and form not in known:
-        raise Stop(BAD_INPUT, f"--format {form}: no format is called so; there are {', '.join(known)}")
+        raise Stop(BAD_INPUT, f"--format {form}: no format is called so; {known_names(form, known)}")
     chosen = known[form] if form is not None else _own(paths, labels)
     left_out, ids = Counter[str](), Counter[Any]()
     with written(out, "") as write:
@@ -91,8 +92,7 @@ def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
 def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fields]:
     """The rows of a file as ``judgekit judge`` reads them; ``left_out`` counts those that no such row can hold, by why.
 
-    Their id is that of the row, else its line, and the number of the pair where a row has several. PairFileError if
-    anything is wrong.
+    Their id is that of the row, else its line, and the number of the pair where a row has several; PairFileError else.
     """
     for place, row in records(path):
         label = _label(row, form, place)

@@ -8,6 +8,7 @@ import typer
 
 from judgekit.cli.keeping import Quiet
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, tell
+from judgekit.data.paths import known_names
 
 _Kind = Literal["judges", "prompts", "sets", "probes", "models", "formats"]
 
@@ -71,7 +72,7 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
 
     known = language_models()
     if unknown := [name for name in names or () if name not in known]:
-        raise Stop(BAD_INPUT, f"{unknown[0]}: no language model is called so; there are {', '.join(known)}")
+        raise Stop(BAD_INPUT, f"{unknown[0]}: no language model is called so; {known_names(unknown[0], known)}")
     if listed:
         import pandas as pd
 

@@ -23,7 +23,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.records import PreferencePair
 
 _Write: TypeAlias = Callable[[list[dict[str, Any]]], object]
-VERDICT_FIELDS = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "judge")
+VERDICT_FIELDS = ("id", "verdict", "p_a", "p_b", "p_tie", "status", "truncated", "judge")
 ROWS = 1024  # rows of a chunk: enough to sort by length, little enough to hold
 DELAY = 5  # seconds without a bar
 
@@ -216,7 +216,7 @@ def _table(path: Path, whole_ids: bool, fields: Sequence[str]) -> Iterator[_Writ
     from pyarrow.parquet import ParquetWriter
 
     kinds = dict.fromkeys(("p_a", "p_b", "p_tie", "value", "low", "high"), pa.float64())
-    kinds |= {"id": pa.int64() if whole_ids else pa.string(), "n": pa.int64()}
+    kinds |= {"id": pa.int64() if whole_ids else pa.string(), "n": pa.int64(), "truncated": pa.bool_()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in fields])
     with ParquetWriter(path, schema) as writer:
         yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema))

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,7 @@ def rows_of(metavar: str, forms: str) -> typer.models.ArgumentInfo:
     return typer.Argument(metavar=metavar, callback=lambda name: "/dev/stdin" if name == "-" else name, help=told)
 
 
-Pairs = Annotated[str, rows_of("PAIRS", "JSON lines or CSV (.csv), either may be .gz; or Parquet (.parquet)")]
+Pairs = Annotated[str, rows_of("PAIRS", "JSON lines, a list (.json) or CSV (.csv), also as .gz; or Parquet (.parquet)")]
 Out = Annotated[str, typer.Option(metavar="FILE", help="File that is written; - is standard output, JSON lines.")]
 JudgeName = Annotated[str, typer.Option(metavar="NAME", help="provider/model, such as encoder/FOLDER or openai/MODEL.")]
 Settings = Annotated[
@@ -35,7 +35,7 @@ Store = Annotated[
 Fresh = Annotated[bool, typer.Option("--fresh", help="Ask again, and replace what the store holds.")]
 Resume = Annotated[bool, typer.Option(help="Keep every reply in the store, and ask for none that is there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no notes; failures are still shown.")]
-LISTED = 20  # failed items that are named one by one
+LISTED, ALIKE = 20, 3  # failed items that are named one by one, and those of them with the same reason
 OTHER_STORE = "(--store FILE or JUDGEKIT_STORE names another)"
 
 
@@ -57,6 +57,20 @@ def opened_store(path: str, fresh: bool = False, noun: str = "verdicts") -> "Ver
         return VerdictStore(path, fresh)
     except (ValueError, OSError) as broken:
         raise Stop(BAD_INPUT, f"the store of {noun} cannot be used: {broken} {OTHER_STORE}") from None
+
+
+@dataclass
+class Failures:
+    """What failed: how many, and a line on each of the first, but on no more than `ALIKE` with the same reason."""
+
+    count: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, place: str, reason: str) -> None:
+        """Count a failure."""
+        self.count += 1
+        if len(self.lines) < LISTED and sum(line.endswith(f": {reason}") for line in self.lines) < ALIKE:
+            self.lines.append(f"{place}: {reason}")
 
 
 @dataclass
@@ -86,18 +100,18 @@ class Keeping:
         number = "the" if count is None else count
         return f"; {number} {self.noun} are kept in {self.path}, and {same} goes on from there"
 
-    def report(self, count: int, what: str, name: str, failed: list[str], n_failed: int) -> int:
-        """Say what came of ``count`` pieces of work, or that some failed (``failed``: why the first); the exit code."""
-        if not n_failed:
+    def report(self, count: int, what: str, name: str, failed: Failures) -> int:
+        """Say what came of ``count`` pieces of work, or that some failed; the exit code."""
+        if not failed.count:
             if not self.quiet:
                 counted = f"1 {what[:-1]}" if count == 1 else f"{count} {what}"
                 tell(f"{counted} by {name}" + ("" if self.out == "-" else f": {self.out}"))
             return DONE
-        tell(f"{n_failed} of {count} {what} failed{self.sentence()}:")
-        for line in failed[:LISTED]:
+        tell(f"{failed.count} of {count} {what} failed{self.sentence()}:")
+        for line in failed.lines:
             tell(f"  {shortened(line)}")
-        if n_failed > LISTED:
-            tell(f"  and {n_failed - LISTED} more")
+        if more := failed.count - len(failed.lines):
+            tell(f"  and {more} more" + ", for the same reasons" * (len(failed.lines) < LISTED))
         return SOME_FAILED
 
     @contextmanager

@@ -17,11 +17,11 @@ from judgekit.data.pairfile import PairRow, read_pair_rows
 
 def label(
     pairs: Pairs,
-    votes: Annotated[str, typer.Option(metavar="FILE", help="File of votes, JSON lines; is continued.")],
+    votes: Annotated[str, typer.Option(metavar="FILE", help="File that votes are added to, JSON lines.")],
     annotators: Annotated[list[str], typer.Option("--annotator", help="Who votes; repeatable, each gets a link.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 is any free one.")] = 0,
     order: Annotated[Literal["random", "active", "file"], typer.Option(help="Which pair comes next.")] = "random",
-    judge: Annotated[str | None, typer.Option(help="With --order active: what it is least sure of first.")] = None,
+    judge: Annotated[str | None, typer.Option(help="With --order active: its least certain pairs come first.")] = None,
     instructions: Annotated[
         str | None, typer.Option(metavar="FILE", help="What annotators read in the help, Markdown.")
     ] = None,
@@ -55,8 +55,8 @@ def label(
         raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
     try:
         told = short_text(Path(instructions)) if instructions else ""
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise Stop(BAD_INPUT, f"--instructions {instructions}: {reason(wrong)}") from None
+    except OSError as wrong:
+        raise Stop(BAD_INPUT, f"--instructions {instructions}: {wrong.strerror}") from None
     tell_odd_rows(rows, quiet)
     n_failed, chosen = 0, fewest_votes_first if order == "active" else order
     if judge is not None:

@@ -24,12 +24,12 @@ _STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/feat
 
 def new(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Name of the run, and of its set in tables.")],
-    pairs: Annotated[str, typer.Option(metavar="FILE", help="File of pairs, as of judgekit judge.")],
+    pairs: Annotated[str, typer.Option(metavar="FILE", help="File of pairs, as judgekit judge reads it.")],
     judges: Annotated[list[str], typer.Option("--judge", metavar="NAME", help="provider/model; repeatable.")],
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="As of judgekit score.")] = "mean_of_orders",
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Of the report.")] = "Judges on pairs of our own",
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="As judgekit score has it.")] = "mean_of_orders",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the report.")] = "Judges on pairs of our own",
     votes: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What people said of the pairs, as of judgekit label.")
+        str | None, typer.Option(metavar="FILE", help="Votes of people on the pairs, as judgekit label writes them.")
     ] = None,
     settings: Settings = None,
 ) -> int:
@@ -56,7 +56,7 @@ def new(
     if folder.exists() or run in (*catalogue.SAMPLE_SETS, *catalogue.SETS):
         raise Stop(BAD_INPUT, f"params/{run} is there already, or a set is called so: choose another name")
     if protocol not in (known := protocols_for(paths.OWN)):
-        raise Stop(BAD_INPUT, f"--protocol {protocol}: there are {', '.join(known)}")
+        raise Stop(BAD_INPUT, f"--protocol {protocol}: {paths.known_names(protocol, known)}")
     source, given = check_source(pairs), given_settings(settings)
     try:
         names = unique_slugs(judges)

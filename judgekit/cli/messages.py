@@ -3,8 +3,10 @@
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
 import typer
+import typer.core
 
 DONE, UNEXPECTED, BAD_INPUT, SOME_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 _EXTRAS = {  # optional dependencies by what brings them
@@ -24,6 +26,18 @@ class Stop(Exception):
         self.code = code
 
 
+class Command(typer.core.TyperCommand):
+    """A command that takes an option of one value once: of two values the last would be used without a word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What is left of the words; Stop about the first option that stands twice."""
+        given = self.make_parser(ctx).parse_args(list(args))[2]
+        for option in given:
+            if given.count(option) > 1 and not (getattr(option, "is_flag", False) or option.multiple):
+                raise Stop(BAD_INPUT, f"{option.opts[0]}: is given {given.count(option)} times, and takes one value")
+        return super().parse_args(ctx, args)
+
+
 def tell(text: str) -> None:
     """One line on standard error; what could move a terminal's cursor is escaped."""
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -38,7 +52,9 @@ def shortened(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Class and message of an exception on one line."""
+    """What the system says of a file or port, or else class and message of an exception, on one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return shortened(error.strerror + (f": {error.filename}" if error.filename else ""))
     return shortened(f"{type(error).__name__}: {error}")
 
 

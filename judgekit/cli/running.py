@@ -31,7 +31,7 @@ def judge(
     judge: JudgeName = "encoder/minilm",
     order: Annotated[Literal["both", "ab", "ba"], typer.Option(help="Which response is shown first.")] = "both",
     per_order: Annotated[bool, typer.Option("--per-order", help="Write a row for each order, not each pair.")] = False,
-    summary: Annotated[str | None, typer.Option(metavar="FILE", help="JSON file of rates with intervals.")] = None,
+    summary: Annotated[str | None, typer.Option(metavar="FILE", help="JSON file for accuracy and other rates.")] = None,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -39,7 +39,7 @@ def judge(
     settings: Settings = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; ask nothing.")] = False,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Judge here, or on the workers of Ray.")] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; by default one per GPU or processor.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Ray workers, else one per GPU or processor.")] = None,
 ) -> int:
     """Judge every pair of a file.
 
@@ -47,9 +47,10 @@ def judge(
     tie). Rows of prompt, chosen, rejected (texts or lists of messages) are accepted; chosen is then response A.
 
     --out (.jsonl, .csv, either may be .gz; or .parquet) gets one row per pair, in the same order: id, verdict (A, B or
-    tie; null if there is none), p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous, error)
-    and judge. What is said of all pairs (accuracy where there are labels, coverage, the share of ties, of pairs with
-    one verdict in both orders, of verdicts for the response shown first) also goes to --summary.
+    tie; null if there is none), p_a, p_b, p_tie (null if the judge gives none), status (ok, unparsed, ambiguous,
+    error), truncated (a response was too long for the judge, which read a part of it) and judge. What is said of all
+    pairs (accuracy where there are labels, coverage, the share of ties, of pairs with one verdict in both orders, of
+    verdicts for the response shown first) also goes to --summary.
 
     With --order both, each pair is shown in both orders. Probabilities are the means of the two orders. Where the two
     verdicts agree, that is the verdict; where they differ, it is the most probable by the means (a tie if A and B are
@@ -62,7 +63,7 @@ def judge(
     openai/MODEL is any server that talks like OpenAI's: OPENAI_BASE_URL and OPENAI_API_KEY name it. hf/MODEL runs a
     model here: a folder, a folder with a LoRA adapter, or a name on the Hugging Face hub; vllm/MODEL does so with vLLM.
     --set mode=one_pass reads its verdict from token probabilities instead of from generated text. Without #STRATEGY
-    a language model is asked with the pairwise prompt of the assignment. #FILE.txt is a prompt of your
+    a language model is asked with the prompt "pairwise" (judgekit list prompts). #FILE.txt is a prompt of your
     own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
     files.check_out(out, pairs, tables=True)
@@ -143,11 +144,11 @@ def loaded_judge(name: str, settings: Settings, quiet: bool, label: str | None =
 
 
 def combined(verdicts: list[Verdict]) -> dict[str, Any]:
-    """Verdict, mean probabilities and status of a pair from the orders it was shown in, as `judge` says of both."""
-    statuses = [verdict.status for verdict in verdicts]
+    """What is written of a pair, save id and judge, from the orders it was shown in, as `judge` says of both."""
+    statuses, cut = [verdict.status for verdict in verdicts], any(verdict.truncated for verdict in verdicts)
     for status in ("error", "unparsed", "ambiguous"):
         if status in statuses:
-            return dict.fromkeys(("verdict", *_PROBABILITIES)) | {"status": status}
+            return dict.fromkeys(("verdict", *_PROBABILITIES)) | {"status": status, "truncated": cut}
     columns = [[getattr(verdict, name) for verdict in verdicts] for name in _PROBABILITIES]
     given = all(p is not None and math.isfinite(p) for column in columns for p in column)
     means: list[Any] = [sum(column) / len(column) for column in columns] if given else [None] * 3
@@ -155,7 +156,8 @@ def combined(verdicts: list[Verdict]) -> dict[str, Any]:
     most_probable = "tie" if not given or means[2] >= max(means[:2]) else label_of_gap(means[0] - means[1])
     decided = labels.pop() if len(labels) == 1 else most_probable
     rounded = [None if p is None else round(p, 6) for p in means]
-    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), "status": "ok"}
+    ended = {"status": "ok", "truncated": cut}
+    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), **ended}
 
 
 def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
@@ -201,4 +203,4 @@ def _judge_file(
             write([counted])
     for line in sentences(counted, keeping.quiet):
         tell(line)
-    return keeping.report(source.n_rows, "pairs", judge.name, tally.failed, tally.results["error"])
+    return keeping.report(source.n_rows, "pairs", judge.name, tally.failed)

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, BeforeValidator
 
 from judgekit.cli.files import check_out, tell_odd_rows, written
-from judgekit.cli.keeping import LISTED, Out
+from judgekit.cli.keeping import Failures, Out
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, read_pairs
 from judgekit.data.pairfile.lines import Place, records
@@ -29,7 +29,8 @@ class Tally:
 
     orders: tuple[str, ...]
     results: Counter[str] = field(default_factory=Counter)  # rows by what is written for them: a verdict, or a status
-    failed: list[str] = field(default_factory=list)  # a line for each of the first
+    failed: Failures = field(default_factory=Failures)
+    n_cut: int = 0  # rows of which the judge read a response in part
     clusters: array = field(default_factory=lambda: array("Q"))  # 64 bits that name the cluster of each row
     # Counts of each row: right, labelled; one verdict, read in both orders; for the first shown, for one of them; with
     # a verdict, one, a tie.
@@ -38,9 +39,10 @@ class Tally:
     def add(self, row: PairRow, verdicts: list[Verdict], result: dict[str, Any]) -> None:
         """Count a row with its verdicts and what is written for it."""
         self.results[result["verdict"] or result["status"]] += 1
-        if result["status"] == "error" and self.results["error"] <= LISTED:
+        self.n_cut += result["truncated"]
+        if result["status"] == "error":
             why = next(verdict.raw for verdict in verdicts if verdict.status == "error")
-            self.failed.append(f"id {row.id!r:.80} ({row.place}): {why or 'no reason given'}")
+            self.failed.add(f"id {row.id!r:.80} ({row.place})", why or "no reason given")
         label, both, first = row.pair.label, len(verdicts) == 2, {"ab": "A", "ba": "B"}
         read = both and all(verdict.status == "ok" for verdict in verdicts)
         same = read and verdicts[0].verdict == verdicts[1].verdict
@@ -76,8 +78,9 @@ class Tally:
     def summary(self, judge: str) -> dict[str, Any]:
         """Everything counted, for ``--summary``; no rates where no row has a verdict."""
         n_read = sum(self.results[label] for label in LABELS)
-        counted = {"pairs": self.results.total(), "verdicts": n_read, "results": dict(self.results)}
-        return {"judge": judge, "orders": list(self.orders), **counted, **(self.rates() if n_read else {})}
+        counted = {"pairs": self.results.total(), "truncated": self.n_cut, "verdicts": n_read}
+        rates = {"results": dict(self.results), **(self.rates() if n_read else {})}
+        return {"judge": judge, "orders": list(self.orders), **counted, **rates}
 
 
 def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
@@ -85,6 +88,8 @@ def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
     results, said = Counter(summary["results"]), []
     if (unread := results["unparsed"] + results["ambiguous"]) and not quiet:
         said.append(f"{unread} of {summary['pairs']} pairs have no verdict because the reply could not be read")
+    if (cut := summary["truncated"]) and not quiet:
+        said.append(f"{cut} of {summary['pairs']} pairs are truncated: a response is too long, the judge read a part")
     if not summary["verdicts"]:
         return [*said, "not one pair has a verdict: there is nothing to score"]
     if "accuracy" in summary:
@@ -153,8 +158,8 @@ class _Said(BaseModel):
 
 
 def score(
-    verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="JSON lines or CSV, or Parquet, as of judge.")],
-    pairs: Annotated[str, typer.Option(metavar="FILE", help="The labelled pairs, as for judge.")],
+    verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="JSON lines, CSV or Parquet, as judge writes.")],
+    pairs: Annotated[str, typer.Option(metavar="FILE", help="The labelled pairs, as judge reads them.")],
     protocol: Annotated[str, typer.Option(metavar="NAME", help="How verdicts become a score.")] = "single_order",
     out: Out = "-",
 ) -> int:
@@ -196,7 +201,8 @@ def score(
     for judge, scores in found.items():
         accuracy, read = scores["accuracy"], scores["coverage"]
         share = "" if read.value == 1 else f"; {read}% could be read"
-        tell(f"{judge}: accuracy {accuracy}% ({accuracy.interval}; n = {accuracy.n}; {meant.name}{share})")
+        between = accuracy.interval or "no interval"
+        tell(f"{judge}: accuracy {accuracy}% ({between}; n = {accuracy.n}; {meant.name}{share})")
     return DONE
 
 

@@ -18,8 +18,8 @@ def store(
     judge: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this judge: provider/model.")] = None,
     settings: Settings = None,
     before: Annotated[str | None, typer.Option(metavar="DATE", help="Only what was written before this day.")] = None,
-    price_in: Annotated[float, typer.Option(min=0, help="Per million tokens that were read.")] = 0.0,
-    price_out: Annotated[float, typer.Option(min=0, help="Per million tokens that were written.")] = 0.0,
+    price_in: Annotated[float, typer.Option(min=0, help="Price per million tokens that were read.")] = 0.0,
+    price_out: Annotated[float, typer.Option(min=0, help="Price per million tokens that were written.")] = 0.0,
     prune: Annotated[bool, typer.Option("--prune", help="Remove what is listed; needs --judge or --before.")] = False,
 ) -> int:
     """Show the verdict store: its size, and for each judge its replies, failed calls, tokens, cost and days.

@@ -10,7 +10,7 @@ from judgekit.data.declared import DeclaredError, declared_sets, own_file
 from judgekit.data.files import sha256_of
 from judgekit.data.loading import Loaded
 from judgekit.data.pairfile import read_pairs
-from judgekit.data.paths import OWN, data_mirror
+from judgekit.data.paths import OWN, data_mirror, known_names
 from judgekit.data.sample import SAMPLE_SETS, load_sample, load_sample_ratings
 from judgekit.data.sources import source_hashes
 from judgekit.records import PreferencePair, Response, with_counts
@@ -41,8 +41,8 @@ def load_set_with_report(name: str) -> Loaded:
         return with_counts(read_pairs(path), {})
     if name in SETS:
         return with_counts(*SETS[name].load())
-    known = ", ".join([*SAMPLE_SETS, *SETS, *declared_sets()])
-    raise KeyError(f"no set is called {name!r}; there are {known}, and {OWN}PATH")
+    known = [*SAMPLE_SETS, *SETS, *declared_sets()]
+    raise KeyError(f"no set is called {name!r}; {known_names(name, known, f'{OWN}PATH')}")
 
 
 def set_hashes(names: Iterable[str]) -> dict[str, str]:
@@ -60,7 +60,7 @@ def load_answer_set_with_report(name: str) -> Loaded:
         responses, report = preferred_responses(load_sample(name))
         return responses, {"items": len(responses), **report}
     if name not in ANSWERS:
-        raise KeyError(f"no answers {name!r}; there are {', '.join(ANSWERS)}")
+        raise KeyError(f"no answers {name!r}; {known_names(name, ANSWERS)}")
     return with_counts(*ANSWERS[name].load())
 
 

@@ -27,8 +27,7 @@ def unpacked_limit(packed: int) -> int:
 def replaced(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its name when the block ends well.
 
-    Its own name ends in ``.part``, so that what a killed process leaves is never read for a file of its kind; the next
-    writer of the same file removes it.
+    Its own name ends in ``.part``, so that what a killed process leaves is never read; the next writer removes it.
     """
     for left in path.parent.glob(f".*-{glob.escape(path.name)}.part"):
         if not _is_running(left.name[1:].partition("-")[0]):
@@ -55,9 +54,12 @@ def sync(path: Path) -> None:
 
 
 def short_text(path: Path) -> str:
-    """The UTF-8 text of a file of settings; OSError where it is longer than `LONGEST`."""
-    with open(path, encoding="utf-8-sig") as file:
-        text = file.read(LONGEST + 1)
+    """The text of a file of settings; OSError where it is not UTF-8, or longer than `LONGEST`."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(LONGEST + 1)
+    except UnicodeDecodeError:
+        raise OSError(errno.EILSEQ, "is not UTF-8 text", str(path)) from None
     if len(text) > LONGEST:
         raise OSError(errno.EFBIG, f"has more than {LONGEST:,} characters", str(path))
     return text
@@ -139,8 +141,8 @@ def read_plain(path: Path, where: str, refusal: type[ValueError], **words: str) 
             text = text.replace(f"{{{word}}}", meant)
         values = load_plain(text)
         return {} if values is None else values
-    except (OSError, UnicodeDecodeError) as bad:
-        raise refusal(f"{where}: cannot be read ({bad})") from None
+    except OSError as bad:
+        raise refusal(f"{where}: cannot be read ({bad.strerror})") from None
     except yaml.YAMLError as broken:
         raise refusal(f"{where} is not YAML: {' '.join(str(broken).split())}") from None
 

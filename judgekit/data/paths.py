@@ -1,7 +1,9 @@
-"""Where things are: the repository, the folders of a run, the data mirror, the shipped judge."""
+"""Where things are: the repository, the folders of a run, the data mirror, the shipped judge; and names of things."""
 
 import os
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
@@ -73,3 +75,11 @@ def checked_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise ValueError(f"name {name!r}: use lower-case letters, digits and '_'")
     return name
+
+
+def known_names(name: str, known: Iterable[str], *also: str) -> str:
+    """The end of a sentence that refuses a name: what it may be a misspelling of, and all names there are."""
+    known = [*known, *also]
+    near = get_close_matches(name.lower(), known, n=2, cutoff=0.7)
+    question = f"did you mean {' or '.join(map(repr, near))}? There" if near else "there"
+    return f"{question} are {', '.join(known)}"

@@ -169,8 +169,7 @@ def votes_from_long(
 ) -> tuple[Votes, Repeats]:
     """Votes from single ones, (item, annotator, label, cluster) in any order, and the repeats, which do not count.
 
-    Items and annotators stand in the order of their first votes. ValueError if a label is no class, or an item has two
-    clusters.
+    Items and annotators stand as first seen. ValueError if a label is no class, or an item has two clusters.
 
     >>> votes, repeats = votes_from_long([("i", "ann", "A", "p"), ("i", "bob", "B", "p"), ("i", "ann", "B", "p")])
     >>> votes.codes.tolist(), repeats

@@ -2,8 +2,7 @@
 
 ``draw(kind, table, panel)`` makes a figure of a tidy table, a panel for each value of a column, at the width at which
 it is printed (``COLUMN``, ``SLIDE`` or ``TEXT`` inches): nothing is scaled, and letters have the size of the report's.
-A kind alone draws into axes, ``forest(ax, table)``; ``legend(figure)`` and ``place_names(figure)`` then end a figure of
-many.
+A kind alone draws into axes, ``forest(ax, table)``; ``legend(figure)`` and ``place_names(figure)`` end a figure.
 """
 
 from judgekit.figures.kinds import bars, curve, forest, heat, scatter, waterfall

@@ -61,12 +61,11 @@ class Aspect:
 
 
 def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
-    """Aspects of a preset, or of a file of one's own, by name and in the order of the file.
+    """Aspects of a preset, or of one's own file, by name in the order of the file; AspectError names file and field.
 
-    ``name_or_path``: ``reasoning`` (five aspects of a worked answer, 1-5), ``sft`` (seven aspects of examples for
-    fine-tuning, 1-9), or a YAML file: names of aspects to ``title``, ``definition``, ``levels`` (whole score to what it
-    means, consecutive and ascending) and optionally ``example`` (``question``, ``response``, ``score``,
-    ``justification``). AspectError names file and field.
+    ``name_or_path``: ``reasoning`` (five aspects of a worked answer, 1-5), ``sft`` (seven, for fine-tuning, 1-9), or a
+    YAML file: names of aspects to ``title``, ``definition``, ``levels`` (whole score to what it means, consecutive and
+    ascending) and optionally ``example`` (``question``, ``response``, ``score``, ``justification``).
 
     >>> list(load_aspects("reasoning")), load_aspects("sft")["relevance"].scores[-1]
     (['semantic_consistency', 'logicality', 'informativeness', 'fluency', 'factuality'], 9)

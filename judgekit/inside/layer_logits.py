@@ -118,8 +118,7 @@ def layer_logits(
 
     A candidate of one token has that token's logit, as in the published code; one of several has the logit of its first
     plus the log-probabilities, over the whole vocabulary and at the same layer, of the others: at the last layer the
-    softmax is that of `judgekit.models.causal.Plan`. Where a model caps or scales logits, every layer's are alike; the
-    published code leaves that out.
+    softmax is that of `judgekit.models.causal.Plan`. Where a model caps or scales logits, every layer's are alike.
     """
     head = ScoreHead(engine.model, normed)
     n_layers = engine.model.config.get_text_config(decoder=True).num_hidden_layers
@@ -161,8 +160,7 @@ class LayerReader:
     """A causal language model whose layers are asked for a score; Unavailable where there is no such model.
 
     ``name``: as for `judgekit.models.files.model_files`. ``dtype``: of the weights (``float32``, ``bfloat16``,
-    ``float16``; ``auto``: bfloat16 where the processor multiplies it itself); logits of score tokens are float32 from
-    states of that precision.
+    ``float16``; ``auto``: bfloat16 where the processor has it); logits of score tokens are float32.
     """
 
     def __init__(self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192) -> None:

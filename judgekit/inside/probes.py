@@ -389,14 +389,11 @@ def nested_probe(
     seed: int = 0,
     searches: dict[int, Search] | None = None,
 ) -> NestedResult:
-    """A probe estimated by nested cross-validation grouped by question.
+    """A probe estimated by nested cross-validation grouped by question (Varma and Simon 2006, BMC Bioinformatics 7).
 
     ``features``, ``groups``: as for `choose_probe`. ``n_outer``: folds that estimate. ``searches``: filled with the
-    search of each; given again for the same material, and a space that differs only in the families after the first
-    one, it spares what was scored before.
-
-    Varma and Simon (2006), BMC Bioinformatics 7: the score that a choice was made by is too high. Folds differ in what
-    they choose, so the estimate is of the procedure, and of no single probe.
+    search of each; given again for the same material, it spares what was scored before. Folds differ in what they
+    choose, so the estimate is of the procedure, and of no single probe.
     """
     labels, groups, space = np.asarray(labels).astype(int), np.asarray(groups), space or Space()
     predicted, scores, choices = np.zeros(len(labels), int), np.zeros(len(labels)), []

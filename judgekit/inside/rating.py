@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from judgekit.data.files import write_json
 from judgekit.data.pairfile import ResponseRow, checked_responses, read_response_rows
-from judgekit.data.paths import PRETRAINED
+from judgekit.data.paths import PRETRAINED, known_names
 from judgekit.data.progress import progress_bar
 from judgekit.inside.aspects import NAME
 from judgekit.inside.representations import array_digest, rated_text, states_for
@@ -153,7 +153,7 @@ def load_rater(name: str | Path) -> Rater:
     shipped = rater_names()
     folder = _SHIPPED / str(name) if str(name) in shipped else Path(name)
     if not (folder / _CONFIG).is_file():
-        raise RaterError(f"no probe is called {str(name)!r}: no {_CONFIG} there; shipped are {', '.join(shipped)}")
+        raise RaterError(f"no probe is called {str(name)!r}: no {_CONFIG} there; {known_names(str(name), shipped)}")
     config = read_json(folder / _CONFIG, _Config, RaterError)
     return Rater(folder.name, {aspect: load_probe(folder / aspect) for aspect in config.aspects}, config.about)
 
@@ -161,18 +161,15 @@ def load_rater(name: str | Path) -> Rater:
 def evaluate_samples(
     samples: Sequence[dict[str, Any]] | str | Path, probe: str | Path | Rater = "gsm8k-binary", top_percent: float = 1.0
 ) -> list[dict[str, Any]]:
-    """Copies of samples with one whole number per aspect, ``total_score`` and ``total_expected``, by saved probes.
-
-    The totals are the sum of the numbers and the sum of expected classes: the latter ranks, since whole totals tie.
+    """Copies of samples with one whole number per aspect, ``total_score`` (their sum) and ``total_expected`` (the sum
+    of expected classes, which ranks: whole totals tie), by saved probes.
 
     ``samples``: each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file
     of them, JSON lines or a JSON list. ``probe``: ``gsm8k-binary``, ... (`rater_names`), or a folder of `save_rater`.
-    ``top_percent``: share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples, by ``total_expected``,
-    then by ``total_score``, then in the order given; 1 keeps all, in the order given.
+    ``top_percent``: share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples; 1 keeps all in order.
 
-    PairFileError where a sample lacks a field, has one of another type, or has one that would be overwritten (names
-    place and field); RaterError and ProbeError where the probes cannot be had or used; ValueError where ``top_percent``
-    is not in (0, 1].
+    PairFileError names place and field of a bad sample; RaterError and ProbeError where the probes cannot be had or
+    used; ValueError where ``top_percent`` is not in (0, 1].
     """
     if not 0 < top_percent <= 1:
         raise ValueError(f"top_percent={top_percent}: a share above 0 and up to 1")

@@ -54,13 +54,12 @@ def load_judge(
     settings: Mapping[str, object] | None = None,
     run: str | None = None,
 ) -> Judge:
-    """The judge of a name, ``provider/model``.
+    """The judge of a name, ``provider/model``; UnknownJudge lists the known ones.
 
     ``folder``: where a trained judge's files are, when not where the name says. ``label``: what
     ``baseline/majority_class`` always gives. ``settings``: fields of the ``Settings`` in the module of the provider.
-    ``run``: judge with what this run declares by this name, or with the model that it trained, and remember the judge's
-    fingerprint for the run's results. UnknownJudge lists the known ones; Unavailable where a model, a setting, or the
-    environment of an ``openai/`` judge is wrong.
+    ``run``: judge with what this run declares by this name, or trained, and remember the judge's fingerprint for the
+    run's results. Unavailable where a model, a setting, or the environment of an ``openai/`` judge is wrong.
 
     >>> load_judge("baseline/longer").judge([Request("Hi?", "Hello there.", "Hello.")])[0].verdict
     'first'
@@ -92,10 +91,8 @@ def load_judge(
         return _found("replay", "TrackedJudge")(folder) if folder else _found("replay", "load_replay")(name)
     if provider == "own":
         return _own(name)
-    models = "hf/<model>, vllm/<model>, layers/<model>, reward/<model> and openai/<model>"
-    trained = ", ".join(f"{kind}/<folder>" for kind in _TRAINED)
-    known = f"{', '.join(shipped_judges())}, {trained}, {models}, own/<registered>"
-    raise UnknownJudge(f"no judge is called {name!r}; there are {known}")
+    others = (*(f"{kind}/<folder>" for kind in _TRAINED), *(f"{kind}/<model>" for kind in ASKED), "own/<registered>")
+    raise UnknownJudge(f"no judge is called {name!r}; {paths.known_names(name, shipped_judges(), *others)}")
 
 
 def declared_judges(run: str) -> dict[str, DeclaredJudge]:
@@ -137,8 +134,8 @@ def _trained(name: str, folder: str | Path | None) -> Judge:
     folders = [Path(folder)] if folder else [paths.PRETRAINED / parent / model, Path(model)]
     if places := [place for place in folders if (place / file).is_file()]:
         return _found(provider, kind)(places[0], name)
-    looked = " and ".join(map(str, folders))
-    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; shipped are {', '.join(shipped_judges())}")
+    looked, known = " and ".join(map(str, folders)), paths.known_names(name, shipped_judges())
+    raise UnknownJudge(f"no judge is called {name!r}: no {file} in {looked}; {known}")
 
 
 def _own(name: str) -> Judge:

@@ -2,8 +2,7 @@
 
 Davidson's model takes the difference ``w_0 (s_1 - s_2) + sum_k w_k m_k``: ``s`` is the score of surface features, and
 ``m_k`` the log-odds by which judge ``k`` prefers the first response. The encoder judge's gate stands before the result,
-unchanged. A folder holds ``blend.json``: the weights, and the name of the encoder judge's folder, which stands beside
-the one that holds all blends.
+unchanged. A folder holds ``blend.json``: the weights, and the encoder judge's folder, beside that of blends.
 """
 
 import json

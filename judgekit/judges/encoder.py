@@ -235,8 +235,9 @@ class EncoderJudge(Judge):
                 read = {"features": standardise(np.array(features), parts["mean"], parts["scale"]), **ends}
                 odds.append(tamper_odds(read, self.config["tamper"]))
             outcomes = against_tampering(outcomes, *odds)
-        counts = np.array([encoded[key][1] for key in keys]).reshape(3, -1).sum(0)
+        lengths = np.array([encoded[key][1] for key in keys]).reshape(3, -1)
+        cut = (lengths[1:] >= self.config["max_response_tokens"]).sum(0)  # as long as that: shortened, nearly always
         return [
-            replace(reply_of(row, *map(float, pair[:2])), tokens_in=int(tokens))
-            for row, pair, tokens in zip(outcomes, scores, counts, strict=True)
+            replace(reply_of(row, *map(float, pair[:2])), tokens_in=int(tokens), truncated=int(n_cut))
+            for row, pair, tokens, n_cut in zip(outcomes, scores, lengths.sum(0), cut, strict=True)
         ]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from judgekit.data.paths import known_names
 from judgekit.judges.base import Judge, Request
 from judgekit.models import Unavailable
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
@@ -353,7 +354,7 @@ def read_settings(kind: type[Kind], given: Mapping[str, object], without: Sequen
     """Settings of a dataclass from names and values, values possibly as text; Unavailable where one is wrong."""
     names = [item.name for item in fields(kind) if item.name not in without]  # type: ignore[arg-type]
     if unknown := sorted(set(given) - set(names)):
-        raise Unavailable(f"no setting is called {unknown[0]!r}; there are {', '.join(names)}")
+        raise Unavailable(f"no setting is called {unknown[0]!r}; {known_names(unknown[0], names)}")
     try:
         return TypeAdapter(kind).validate_python(dict(given))
     except ValidationError as wrong:

@@ -7,6 +7,7 @@ from typing import Any
 
 from judgekit.data.benchmarks import outputs
 from judgekit.data.files import replaced, sha256_of
+from judgekit.data.paths import known_names
 from judgekit.judges import UnknownJudge
 from judgekit.judges.base import Judge, Request, reply_again, request_key, request_of
 from judgekit.judges.baseline import RuleJudge
@@ -42,8 +43,8 @@ def load_replay(name: str) -> ReplayJudge:
     """The replay judge of a name, with its verdicts read from the published outputs; UnknownJudge without any."""
     model = name.partition("/")[2]
     if model not in outputs.PUBLISHED:
-        known = ", ".join(f"replay/{one}" for one in outputs.PUBLISHED)
-        raise UnknownJudge(f"no published verdicts are called {name!r}; there are {known}")
+        known = (f"replay/{one}" for one in outputs.PUBLISHED)
+        raise UnknownJudge(f"no published verdicts are called {name!r}; {known_names(name, known)}")
     return ReplayJudge(name, outputs.published_verdicts(model))
 
 

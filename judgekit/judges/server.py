@@ -158,8 +158,7 @@ class Passing(ChatError):
 class _BoundedClient(httpx2.AsyncClient):
     """Sends the key, and reads no more of a reply than `_LONGEST_REPLY`, whatever it is packed in.
 
-    Every request has a connection of its own: on one that is used again, a reply that a proxy delivered twice would be
-    the reply to the next request.
+    Every request has a connection of its own: on one that is used again, a second reply would be the next one's.
     """
 
     def __init__(self, key: Secret, timeout: float) -> None:

@@ -41,8 +41,7 @@ class Plan:
 
     What all candidates begin with is put into the model's mouth (``[[``), and the log-probabilities of the tokens that
     follow are added up, until no other candidate begins alike: in ``[[A]]`` that is the ``A``. Where one is the
-    beginning of another (``[[1`` and ``[[10``), all are followed to their end, so that the token that closes the
-    shorter one counts.
+    beginning of another (``[[1`` and ``[[10``), all are followed to their end, so that the closing token counts.
     """
 
     names: tuple[Any, ...]
@@ -184,8 +183,7 @@ class CausalModel:
     def passes(self, prompts: Sequences, plan: Plan, budget: int, **more: Any) -> Iterator[tuple[torch.Tensor, Any]]:
         """The model's output after all prompts, with what the plan forces; then after each token of its branches.
 
-        The latter for some rows at a time, whose numbers come with it. Where a cache cannot be copied, they are read
-        with all that stands before.
+        The latter for some rows at a time, whose numbers come with it. Without a cache to copy, they are read whole.
         """
         sequences = [[*prompt, *plan.forced] for prompt in prompts]
         # Without padding and a start in the cache, attention is causal and no more: half of it is never computed.

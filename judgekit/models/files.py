@@ -18,9 +18,9 @@ from pydantic import Field, TypeAdapter
 from safetensors import SafetensorError, safe_open
 
 from judgekit.data.files import sha256_of, write_json
-from judgekit.data.paths import PRETRAINED
+from judgekit.data.paths import PRETRAINED, known_names
 from judgekit.models import Unavailable
-from judgekit.models.registry import ORIGIN, folder_of
+from judgekit.models.registry import ORIGIN, folder_of, language_models
 
 SEAL = "sha256.json"
 _ADAPTER, _ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -122,8 +122,9 @@ def on_hub(name: str) -> tuple[str, str]:
     try:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except (HFValidationError, OSError) as absent:
+        known = "" if "/" in name else f"; {known_names(name, language_models())}"
         reason = str(absent).partition("\n")[0]
-        raise Unavailable(f"{name}: no such folder, and cannot be fetched from the hub ({reason})") from None
+        raise Unavailable(f"{name}: no such folder, and cannot be fetched from the hub ({reason}){known}") from None
     check_folder(Path(path).parent)
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name
 

@@ -70,7 +70,7 @@ def fetch_model(name: str) -> Path:
     """
     known = language_models()
     if name not in known:
-        raise Unavailable(f"{name}: no language model is called so; there are {', '.join(known)}")
+        raise Unavailable(f"{name}: no language model is called so; {paths.known_names(name, known)}")
     entry = known[name]
     own = present(name) or _cache() / name / entry.file
     if not own.is_file():

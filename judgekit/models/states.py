@@ -21,8 +21,7 @@ Array = np.ndarray[Any, Any]
 def pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
     """One vector per text, float32, shape (n_texts, width), from states of shape (n_texts, n_columns, width).
 
-    ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last`` is the outermost
-    token, special ones included.
+    ``mask``: True at tokens of the text; states elsewhere may hold anything, NaN included. ``last``: the outermost one.
     """
     states, padding = states.float(), ~mask.unsqueeze(-1)
     if pooling == "mean":  # filled, not multiplied: zero times NaN is NaN
@@ -69,8 +68,7 @@ class StateReader:
     ) -> dict[str, Array]:
         """Pooled states of texts at layers, float32, by pooling: shape (n_texts, n_layers, width).
 
-        Equal texts are read once. ValueError where a pooling or layer is unknown, a text has no tokens, or a state is
-        not finite.
+        Equal texts are read once. ValueError for unknown poolings or layers, texts without tokens, states not finite.
         """
         layers = list(range(self.n_layers)) if layers is None else list(layers)
         if unknown := [name for name in poolings if name not in POOLINGS]:

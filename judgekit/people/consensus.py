@@ -94,8 +94,7 @@ def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
 def glad(votes: Votes) -> Consensus:
     r"""Whitehill et al. (2009), NIPS 22: annotators have a skill (alpha, which is returned) and items a difficulty.
 
-    :math:`P(y_{ij} = z_i) = 1 / (1 + e^{-\alpha_j \beta_i})`, priors :math:`N(1, 1)` on :math:`\alpha_j` and
-    :math:`\log \beta_i`.
+    :math:`P(y_{ij} = z_i) = 1 / (1 + e^{-\alpha_j \beta_i})`, priors :math:`N(1, 1)` on :math:`\alpha_j, \log \beta_i`.
     """
     from crowdkit.aggregation import GLAD
 

@@ -52,7 +52,7 @@ def comparisons_of(pairs: Pairs, items: Iterable[str], matchups: bool = False) -
     sides = {}
     for pair in pairs:
         if not pair.model_a or not pair.model_b or pair.model_a == pair.model_b:
-            raise ValueError(f"{pair.where}: model_a {pair.model_a!r} and model_b {pair.model_b!r} are no two models")
+            raise ValueError(f"{pair.where}: no two models to rank: by {pair.model_a!r} and {pair.model_b!r}")
         key, turned = matchup_of(pair) if matchups else (pair.item_id, False)
         models = (pair.model_b, pair.model_a) if turned else (pair.model_a, pair.model_b)
         sides[key] = (pair.cluster, *models)

@@ -44,8 +44,7 @@ def draw_demonstrations(
     Training pairs without a label, with earlier turns, or of more than 2,000 characters are passed over, and those
     whose question is one of ``tested`` (the questions of every test set) or shares a run of eight words with one.
     ``order``: drawn or reversed; the last one stands nearest to what is judged. Same seed, same demonstrations; a
-    larger ``n`` adds to those of a smaller one. ValueError if ``n`` is negative, the order is unknown, or too few pairs
-    are left.
+    larger ``n`` adds to those of a smaller one. ValueError for a wrong ``n`` or order, or too few pairs.
     """
     if n < 0 or order not in ("drawn", "reversed"):
         raise ValueError(f"n={n}, order={order!r}: n is at least 0, order one of drawn, reversed")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from judgekit.data.files import short_text
+from judgekit.data.paths import known_names
 
 _SECTION = re.compile(r"(?m)^@@ (.+)\n")
 PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.\d+)?)\}")
@@ -42,15 +43,12 @@ def read_strategy(name: str) -> tuple[dict[str, str], Sections]:
     """Head and sections of the package's file or one's own (``mine.txt``); PromptError names the file and the line."""
     names = template_names("strategies")
     if not name.endswith(".txt") and name not in names:
-        known = f"{', '.join(names)}, and files of one's own (mine.txt)"
-        raise PromptError(f"no strategy is called {name!r}; there are {known}")
+        raise PromptError(f"no strategy is called {name!r}; {known_names(name, names, 'files of your own (mine.txt)')}")
     path = Path(name) if name.endswith(".txt") else _FOLDER / "strategies" / f"{name}.txt"
     try:
         text = short_text(path)
     except OSError as missing:
         raise PromptError(f"{path}: {missing.strerror}") from None
-    except UnicodeDecodeError:
-        raise PromptError(f"{path} is not UTF-8 text") from None
     for number, line in enumerate(_SECTION.split(text)[0].splitlines(), 1):
         if line.strip() and ": " not in line:
             raise PromptError(f"{path}, line {number}: expected 'field: value' or '@@ call verdict pair'")

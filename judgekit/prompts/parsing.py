@@ -2,8 +2,7 @@
 
 The last match decides, because judges quote before they conclude; where its line holds another verdict too, or it
 stands by the way and another does not, the status is ``ambiguous``. No match, a mark outside the scale, or a verdict
-that the policy does not allow: ``unparsed``. What a reasoning model thought (up to the last ``</think>``) is not its
-reply; a thought that never ends is no reply.
+that the policy does not allow: ``unparsed``. What a reasoning model thought (up to the last ``</think>``) is no reply.
 """
 
 import json

@@ -54,8 +54,7 @@ def save_results(
 
     ``data``: SHA-256 of the upstream files that were read. Numbers that nothing reads stay in their frames; a file of
     which only seconds, machine and commit would differ stays as it is. ValueError where a key is not
-    ``study.part[.part].quantity``, another file of the run owns it, or it calls a score what is none (``..._repro``,
-    ``..._crossfit``).
+    ``study.part[.part].quantity``, another file of the run owns it, or calls ``..._repro`` or ``..._crossfit`` a score.
     """
     stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
     rows = {key: _checked(key, number).row() for key, number in numbers.items()}

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.declared import DeclaredError, declared_sets
-from judgekit.data.paths import HUB, OWN
+from judgekit.data.paths import HUB, OWN, known_names
 from judgekit.records import LABELS, Pairs, PreferencePair, Verdict, majority_label
 
 
@@ -143,7 +143,7 @@ def protocol_of(benchmark: str, protocol: Rule = None) -> Protocol:
     for name in (f"{family}_{protocol}", protocol):
         if name in PROTOCOLS:
             return PROTOCOLS[name]
-    raise KeyError(f"no protocol {protocol!r} for {benchmark}; there are {', '.join(protocols_for(benchmark))}")
+    raise KeyError(f"no protocol {protocol!r} for {benchmark}; {known_names(protocol, protocols_for(benchmark))}")
 
 
 def protocols_for(benchmark: str) -> dict[str, Protocol]:

@@ -68,8 +68,7 @@ def run_judge(
 
     Failed items have status ``error`` and are asked again next time. Every batch is durable when it returns, and every
     reply of a judge that streams. Batches are formed from the whole plan: a run that was resumed between two of them
-    gives what an unbroken one gives; the store holds what the members of a blend say, too. ``bar``: the caller's own,
-    for a run in several calls.
+    gives what an unbroken one gives; the store holds what the members of a blend say, too. ``bar``: the caller's.
     """
     for name, member in getattr(judge, "members", {}).items():
         judge.members[name] = Remembered(member.inner if isinstance(member, Remembered) else member, store)  # type: ignore[attr-defined]

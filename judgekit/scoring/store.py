@@ -184,8 +184,7 @@ class VerdictStore:
     def get(self, judge: str, decoding: str, keys: Iterable[str], sample: int = 0) -> dict[str, Reply]:
         """The stored replies among ``keys`` but those of failed calls; DamagedStore if one has changed.
 
-        Before a key is first said to be missing the whole file is checked: nobody is asked again because a bit of a
-        key is wrong.
+        Before a key is first said to be missing the whole file is checked: no wrong bit of a key asks again.
         """
         wanted = list(dict.fromkeys(keys))
         if self.fresh:

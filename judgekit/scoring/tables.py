@@ -28,10 +28,9 @@ def verdicts(
     Columns set, item, prompt, judge (slug), order, verdict, p_a, p_b, p_tie, status; and of the pair: label, votes
     (annotator to label). Verdicts and labels are in the pair's own A and B; None where there is none.
 
-    ``judges``: names (``encoder/minilm``), which stand for what the run declares or trained under them. ``slugs``: of
-    some of them, and perhaps of others; the rest is derived, and a collision is a ValueError. ``sets``: names as
-    `judgekit.data.catalogue.load_set` takes them. Each judge is asked in the orders that it has; what the store that
-    all runs share holds is not asked again.
+    ``judges``: names, which stand for what the run declares or trained under them. ``slugs``: of some of them; the rest
+    is derived, and a collision is a ValueError. ``sets``: names as `judgekit.data.catalogue.load_set` takes them. Each
+    judge is asked in the orders that it has, and for nothing that the store of all runs holds.
     """
     names = _slugs(judges, slugs)
     pairs = {name: load_set(name) for name in dict.fromkeys(sets)}

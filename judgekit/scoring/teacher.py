@@ -169,8 +169,7 @@ def read_rating(text: str | None, scores: Collection[int]) -> tuple[int | None, 
 
     The last JSON object with a ``score`` decides; it must be a whole number of the scale ``scores``, with a
     ``justification``, a text. Nothing is guessed: a score in words, as ``"4"``, as 4.0 or outside the scale is none,
-    nor is one of two objects that differ on one line, or of an object that says its score twice; back-slashes that are
-    no JSON are back-slashes.
+    nor is one of two objects that differ on one line, or of one that says it twice; back-slashes stay.
 
     >>> read_rating('Well: {"score": 4, "justification": "The step $a \\\\cdot b$ is right."}', range(1, 6))
     (4, 'The step $a \\\\cdot b$ is right.')
@@ -198,16 +197,14 @@ def rate_responses(
 ) -> list[dict[str, Any]]:
     """The responses in their order, as copies with a teacher's ratings; one call per response and aspect.
 
-    ``responses``: ``question``, ``response`` (None: it could not be collected, and is not rated), and anything else;
-    ValueError where a field would be replaced. ``aspects``: by name, or what `judgekit.inside.aspects.load_aspects`
-    takes. ``model``: ``openai/<model>``, ``hf/<model>``, or one that is loaded and has its settings. ``store``: where
-    every reply is kept when it comes, so that the same call goes on from there.
+    ``responses``: ``question``, ``response`` (None: not rated), and anything else; ValueError where a field would be
+    replaced. ``aspects``: by name, or what `judgekit.inside.aspects.load_aspects` takes. ``model``: ``openai/<model>``,
+    ``hf/<model>``, or one that is loaded. ``store``: where every reply is kept, so that the same call goes on.
 
-    The fields that are added: one per aspect (the score, or None), ``total_score`` (the sum, None unless every aspect
-    has a score), ``teacher`` (the model), and ``ratings``: by aspect ``score``, ``justification``, ``status``,
-    ``prompt_version``, and, without a score, ``reply`` or ``error``. Status is ``ok``; ``unparsed``: the reply holds no
-    clear score, and is not asked for again; ``error``: the call failed, and the same call asks again; ``skipped``: no
-    response, or a prompt that is too long.
+    Added: a field per aspect (the score, or None), ``total_score`` (None unless every aspect has a score), ``teacher``
+    (the model), and ``ratings``: by aspect ``score``, ``justification``, ``status``, ``prompt_version``, and without a
+    score ``reply`` or ``error``. Status is ``ok``; ``unparsed``: no clear score, and not asked again; ``error``: the
+    call failed, and the same call asks again; ``skipped``: no response, or a prompt that is too long.
     """
     aspects = aspects if isinstance(aspects, dict) else load_aspects(aspects)
     if not aspects:

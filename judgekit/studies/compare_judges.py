@@ -74,7 +74,7 @@ def figure_table(
         if number is None:
             return None
         words += "" if part == name else f", on the {number.n:,} items that {judge} judged"
-        letter, ends = tag(words), number.interval.replace("-", "–")
+        letter, ends = tag(words), (number.interval or "no interval").replace("-", "–")
         return stacked(f"{number} {letter}", ends) if stacked else f"{number} ({ends}) {letter}"
 
     rows = []

@@ -111,7 +111,6 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
         ranks = partial(spearman, cell.labels, result.scores)
         found["spearman"] = weighted_bootstrap(ranks, cell.groups, n_boot, seed, signed=True)
         for metric, ends in found.items():
-            ends = ends if np.isfinite(ends).all() else (0.0, 0.0, 0.0)  # a constant ranks nothing
             number = Number(*ends, n=len(cell.labels), spec=_SPECS[metric])
             about = {"set": name[0], "aspect": name[1], "head": name[2], "method": method, "metric": metric}
             rows.append(about | {"number": number} | vars(number))
@@ -128,8 +127,7 @@ def fit_rater(
 ) -> Rater:
     """Probes of all aspects of a set for one head, called ``<set>-<head>``, each chosen and fitted on all its items.
 
-    ``cells``: of one set and head. ``table``: of `metric_table`; its estimates of ``method``, the same procedure
-    nested, are written beside the probes.
+    ``cells``: of one set and head. ``table``: of `metric_table`; its estimates of ``method`` go beside the probes.
     """
     name, _, head = cells[0].name
     own: Any = table[(table["set"] == name) & (table["head"] == head) & (table["method"] == method)]

@@ -16,10 +16,9 @@ _N_BINS = 10  # of equal width, from the lowest score to the highest
 def calibration_error(predicted: Array, labels: Array, scores: Sequence[int], weight: Array | None = None) -> Floats:
     """Mean gap between predicted scores and people's, over bins of predicted scores, as a share of the scale.
 
-    The expected calibration error (Guo et al. 2017, arXiv:1706.04599) with shares of the scale in the places of
-    confidence and accuracy: do items that get a 4 deserve a 4 on average? A constant at the mean label is calibrated.
-    Biased upwards for few items. ``weight``: how often each counts, shape (..., n_items). ValueError where a score lies
-    outside the scale.
+    The expected calibration error (Guo et al. 2017, arXiv:1706.04599): do items that get a 4 deserve a 4 on average? A
+    constant at the mean label is calibrated. Biased upwards for few items. ``weight``: how often each counts, shape
+    (..., n_items). ValueError where a score lies outside the scale.
 
     >>> round(float(calibration_error([3, 3, 5], [1, 3, 5], range(1, 6))), 4)  # bins: gap 1 of 4 twice, and 0
     0.1667

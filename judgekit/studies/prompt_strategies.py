@@ -50,11 +50,10 @@ def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
 def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
     """A model asked live in several ways; its slug begins with ``live_``.
 
-    ``model``: ``hf/<model>`` or any other that is asked, or a name as the server calls it; empty for none.
-
-    ``methods``: method, as the tables name it, to the strategy that asks in that way, with the number and order of
-    demonstrations: ``{"plain": "vanilla", "two_back": "demonstrations?shots=2&shots_order=reversed"}``. ValueError for
-    a model without methods, methods without a model, or two that share a name or a strategy.
+    ``model``: ``hf/<model>`` or any other that is asked, or a name as the server calls it; empty for none. ``methods``:
+    method, as the tables name it, to the strategy that asks in that way, perhaps with demonstrations
+    (``"demonstrations?shots=2&shots_order=reversed"``). ValueError for one without the other, or where two share a name
+    or a strategy.
 
     >>> live_evaluators("org/gpt-4o", {"vanilla": "rules-strict"})
     [Evaluator(model='live_gpt_4o', method='vanilla', judge='openai/org/gpt-4o#rules-strict')]

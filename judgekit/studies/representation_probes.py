@@ -38,8 +38,7 @@ def run_study(
 ) -> Results:
     """Nested cross-validation of every cell by every method, on some processes.
 
-    ``folder`` holds a file per cell and method, named by their content: what is there is not computed again, and an
-    interrupted run loses only what was in flight.
+    ``folder`` holds a file per cell and method, named by their content: what is there is not computed again.
     """
     work = partial(_study_cell, methods=dict(methods), folder=folder, seed=seed)
     results: Results = {}

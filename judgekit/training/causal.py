@@ -1,7 +1,6 @@
 """Train a causal judge with TRL and PEFT: supervised verdicts, preferred verdicts, or a reward model.
 
-A training that was killed goes on from its last checkpoint, with the same losses as if nothing had happened; one that
-is finished is not repeated.
+A training that was killed goes on from its last checkpoint, with the same losses; a finished one is not repeated.
 """
 
 import hashlib

@@ -132,8 +132,7 @@ def constructed_pairs(
     """Pairs of one of `KINDS` about the ``usable`` questions, in either order with equal chances.
 
     Misleading responses come from all of the bank, those of ``exchanged`` pairs from the usable questions.
-    ``per_question``: draws, some of which may give nothing. ``limit``, ``per_source``: questions in all and of one
-    source at most, the same ones each time.
+    ``per_question``: draws, some of which may give nothing. ``limit``, ``per_source``: questions at most.
     """
     rng, usable = np.random.default_rng(seed), np.asarray(usable, int)
     if kind == "exchanged":

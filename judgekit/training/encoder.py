@@ -3,9 +3,8 @@
 The preference part is fitted on all training pairs; the encoder learns which response was meant for which question, but
 for the calibration part, on which the gate is fitted: there its cosines are what they will be on new questions.
 
-Every step's batch is a function of (seed, step) alone, so a resumed run sees the very same steps as an unbroken one.
-Style predicts nothing in the contrast: each response of a batch is right for its own question and wrong for all others.
-(MultipleNegativesRankingLoss of sentence-transformers counts the response to another wording of a question as wrong.)
+A step's batch is a function of (seed, step) alone, so a resumed run sees the same steps as an unbroken one. Style
+predicts nothing in the contrast: each response is right for its own question and wrong for all others.
 """
 
 import hashlib

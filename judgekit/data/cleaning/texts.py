@@ -66,8 +66,8 @@ def language_of(text: str) -> str:
     """The language of a text's first two thousand characters, empty when there are no letters.
 
     ``en``, ``zh``, ``ja``, ``ko``; another language of Latin script (``de``, ``fr``, ...); ``other`` for other scripts.
-    Han script is more than a fifth of the letters of a Chinese text even where it is full of English names and code.
-    Text of Latin script without function words (code, names, formulas) counts as English.
+    A Chinese text may be full of English names and code: a fifth of its letters is enough. Text of Latin script without
+    function words (code, names, formulas) counts as English.
 
     >>> language_of("What is the capital of France?"), language_of("法国的首都是哪里？")
     ('en', 'zh')

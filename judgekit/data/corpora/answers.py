@@ -1,7 +1,6 @@
 """Questions with single responses: rated, criticised or worked out.
 
-No file of a test set is among the sources; whether a question also stands in a test set is for
-`judgekit.data.cleaning` to find.
+No file of a test set is among the sources; `judgekit.data.cleaning` finds what also stands in one.
 """
 
 import io

@@ -133,13 +133,12 @@ def checked(model: type[Model], fields: Fields, place: Place) -> Model:
 def read_pairs(path: str | Path) -> list[PreferencePair]:
     """The preference pairs of a user's file, in its order; PairFileError if anything is wrong with the file.
 
-    JSON lines, or CSV with a header (``.csv``; ``.tsv`` with tabs), in UTF-8, may be gzipped (``.gz``); rows of Parquet
-    (``.parquet``) are counted from 1 as lines are. A row takes at most 8 MiB, unpacked.
+    JSON lines, CSV with a header (``.csv``; ``.tsv`` with tabs), in UTF-8, may be gzipped (``.gz``); or Parquet
+    (``.parquet``), its rows counted from 1. A row takes at most 8 MiB, unpacked.
 
-    A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or
-    a whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case; ``C``
-    is refused because it may be a third response, ``1`` and ``2`` because they may count from 0), or ``votes`` (an
-    object from annotator to label; without a label their majority is the label). Or it is ``prompt``,
+    A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or a
+    whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case), or
+    ``votes`` (an object from annotator to label; without a label their majority is the label). Or it is ``prompt``,
     ``chosen``, ``rejected``; the chosen response is then A, and the label is A. Of these and of ``question`` each is a
     text or a list of ``{"role", "content"}`` messages. Other fields are ignored.
     """
@@ -241,8 +240,7 @@ def _asked(messages: Sequence[_Message], name: str, place: Place) -> tuple[tuple
 def read_response_rows(path: str | Path, reserved: Sequence[str] = ()) -> list[ResponseRow]:
     """The responses of a user's file, in its order; PairFileError if anything is wrong with the file.
 
-    JSON lines, a JSON list (``.json``, 64 MiB at most, unpacked), or CSV with a header (``.csv``); each may be gzipped
-    (``.gz``). UTF-8. Or Parquet.
+    JSON lines, a JSON list (``.json``, at most 64 MiB) or CSV, in UTF-8, may be gzipped (``.gz``); or Parquet.
 
     A row has ``question`` and ``response`` (``prediction`` is accepted for it), both text, empty allowed. Other fields
     are carried along, except the ``reserved`` ones, which will be added: they are refused.

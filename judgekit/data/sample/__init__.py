@@ -1,15 +1,13 @@
 """The authored sample: preference pairs and rated responses whose better response is known by construction.
 
-They were drawn once from templates with fixed seeds (`judgekit/data/sample` of commit 13db883), so that a label needs
-no annotator. Four sets of pairs over ten task families:
-``sample_train`` and ``sample_validation``, two thirds ordinary pairs with a better response, a fifth with a distractor,
-the rest ties; ``sample_natural``, ordinary test pairs, right against wrong or complete against incomplete, one in eight
-a tie of two right or two wrong responses, the better response mildly the longer one; ``sample_adversarial``, test pairs
-whose worse response carries a distractor, no ties.
+They were drawn once from templates with fixed seeds (`judgekit/data/sample` of commit 13db883). Four sets of pairs over
+ten task families: ``sample_train`` and ``sample_validation``, two thirds ordinary pairs, a fifth whose worse response
+carries a distractor, the rest ties; ``sample_natural``, ordinary test pairs, one in eight a tie, the better response
+mildly the longer one; ``sample_adversarial``, test pairs with a distractor, no ties.
 
 ``subset`` is the task family of an ordinary pair and the distractor of the others; ``item_id`` begins with the family
-in both. A question belongs to one set only and may serve several pairs (``cluster_id``). ``label`` is the truth;
-``votes`` (all sets but training) come from the simulated panel of `annotators` and err as it does.
+in both. A question belongs to one set and may serve several pairs (``cluster_id``). ``label`` is the truth; ``votes``
+(all sets but training) come from the simulated panel of `annotators` and err as it does.
 """
 
 import json

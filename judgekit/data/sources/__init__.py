@@ -1,11 +1,9 @@
 """Pinned upstream files: what they are, where they come from, a verified copy of each (`fetching`), its rows (`rows`).
 
-Every file is named ``<source>/<path>``, is pinned by repository, commit and SHA-256, and is read either from the
-mirror that ``JUDGEKIT_DATA`` names or from a download kept under ``data/``. Nothing is read unverified.
-
-The register is one JSON file per source in ``registry/``: groups of files that share a repository, a commit, a licence
-and a split; each file is ``[SHA-256, bytes, records]`` of the uncompressed content. ``repo`` is null for a file that
-only a mirror has.
+Every file, ``<source>/<path>``, is pinned by repository, commit and SHA-256, and read from the mirror that
+``JUDGEKIT_DATA`` names or from a download under ``data/``; nothing is read unverified. The register is one JSON file
+per source in ``registry/``: groups of files that share repository (null: only a mirror has them), commit, licence and
+split; each file is ``[SHA-256, bytes, records]`` of the uncompressed content.
 """
 
 import fnmatch
@@ -17,6 +15,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
+
+from judgekit.data.paths import known_names
 
 # Host -> the variable that replaces its address, the address, and a file's path there.
 HOSTS = {
@@ -88,7 +88,8 @@ def find_source(name: str | Source) -> Source:
     if isinstance(name, Source):
         return name
     if name not in _registered():
-        raise DataError(f"{name}: no such file is registered; 'judgekit fetch --list' lists all")
+        families = known_names(name, sorted({source.source for source in sources()}))
+        raise DataError(f"{name}: no such file is registered; {families} ('judgekit fetch --list NAME' has the files)")
     return _registered()[name]
 
 

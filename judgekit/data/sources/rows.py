@@ -104,8 +104,7 @@ def read_document(name: str | Source) -> str:
 def read_rows(name: str | Source, within: str | None = None) -> list[Row]:
     """The rows of a registered file of JSON, JSON lines or Parquet; DataError if it cannot be had, or is malformed.
 
-    ``within``: the field that holds the rows, where the file is one JSON object; ``*`` where each field holds one or
-    several.
+    ``within``: the field that holds the rows, where the file is one JSON object; ``*`` where each field does.
     """
     file = find_source(name).name
     if file.endswith(".parquet"):

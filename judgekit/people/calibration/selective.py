@@ -78,8 +78,7 @@ def _betting_p(excess: Floats, risk: float, delta: float) -> float:
 
 
 def coverages_for(n_prompts: int, risk: float, delta: float) -> tuple[float, ...]:
-    """Coverages worth trying, rising to 1, from the first at which a judge of half the risk would probably keep it: no
-    label chooses where to start."""
+    """Coverages worth trying, rising to 1, from the first at which a judge of half the risk would probably keep it."""
     least = next(m for m in range(1, 10**6) if bdtr(np.floor(risk / 2 * m), m, risk) <= delta)
     step = 0.05
     start = min(1.0, step * np.ceil(least / n_prompts / step))

@@ -48,8 +48,7 @@ def _punctual() -> Any:
 class Labelling(AbstractContextManager):
     """A labelling page in the background of this process; as a context manager it stops at the end.
 
-    Options and errors as for `Session`, ``framed`` and ``instructions`` as for `create_app`. OSError if the port is
-    taken; 0 is a free one.
+    Options and errors as for `Session`, ``framed`` and ``instructions`` as for `create_app`. OSError: port taken.
     """
 
     def __init__(

@@ -1,0 +1,78 @@
+"""Pairs of one's own in notebooks: a set is `file:PATH` there, or one sentence says what its pairs lack."""
+
+import json
+
+import pytest
+from notebook_functions import code_of, functions_of
+
+from judgekit.data.catalogue import load_set
+from judgekit.data.paths import project_root
+from judgekit.judges import load_judge
+from judgekit.judges.names import slug
+from judgekit.scoring import run_judge
+from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.tables import verdict_table
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A set of labelled pairs with votes, as a user's file has them."""
+    rows = [
+        {"id": n, "question": p.question, "response_a": p.response_a, "response_b": p.response_b, "votes": p.votes}
+        for n, p in enumerate(load_set("sample_natural")[:12])
+    ]
+    (tmp_path / "own.pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return f"file:{tmp_path / 'own.pairs.jsonl'}"
+
+
+def run_cells(notebook, n_cells, **parameters):
+    """The globals after a notebook's first code cells, with parameters of one's own and stand-ins for imports."""
+    space = {}
+    for number, (text, tags) in enumerate(code_of(project_root() / "notebooks" / f"{notebook}.ipynb")[:n_cells]):
+        exec(compile(text, notebook, "exec"), space)
+        if "parameters" in tags or number == 1:
+            space |= parameters
+    return space
+
+
+def test_votes_on_pairs_of_ones_own_are_read_with_ties_or_without(own):
+    voted_set = functions_of("60_human_consensus").voted_set
+    whole, decided = voted_set(own), voted_set(f"{own}:decided")
+    assert (whole.key, decided.key, whole.name) == ("own", "own_decided", own)
+    assert len(whole.votes.items) == 12 and len(decided.votes.classes) == 2
+    assert voted_set("sample_natural:decided").key == "sample_natural_decided"
+
+
+def test_a_set_without_kinds_is_named(own):
+    with pytest.raises(AssertionError, match="no grouping is called so; say in GROUPINGS how the pairs"):
+        run_cells("44_domains", 3, groupings=[own])
+
+
+def test_a_set_whose_pairs_name_no_models_is_named(own, tmp_path):
+    def verdicts(judges, sets, *_, **__):
+        with VerdictStore(tmp_path / "store.sqlite") as store:
+            parts = [
+                (n, slug(j), load_set(n), run_judge(load_judge(j), load_set(n), store)) for n in sets for j in judges
+            ]
+            return verdict_table(parts)
+
+    given = {"against_people": {own: ["baseline/longer"]}, "against_judges": {}, "declared": {}, "verdicts": verdicts}
+    with pytest.raises(AssertionError, match=r"own\.pairs\.jsonl: a set whose pairs do not say which model wrote"):
+        run_cells("42_self_preference", 3, **given)
+
+
+def test_a_set_that_was_not_scored_is_named(own):
+    with pytest.raises(AssertionError, match="not scored by 30_score_benchmarks"):
+        run_cells("71_accuracy_by_size", 3, run="laptop", metrics={own: "accuracy"})
+
+
+def test_votes_that_are_too_few_are_counted(own):
+    space = functions_of("62_replace_annotators")
+    (text,) = (
+        text
+        for text, _ in code_of(project_root() / "notebooks/62_replace_annotators.ipynb")
+        if "refused = {}, {}" in text
+    )
+    found = vars(space) | {"people": {}, "labels": {}, "scales": {}}
+    with pytest.raises(AssertionError, match="no judge can be held against people"):
+        exec(compile(text, "62", "exec"), found)
