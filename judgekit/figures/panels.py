@@ -2,7 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -13,8 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter
 
-from judgekit.figures.style import TEXT, required, use_style
+from judgekit.figures.style import TEXT, cjk_family, required, use_style
+from judgekit.judges.names import in_chinese
 from judgekit.stats import Floats
 
 Kind = Callable[..., None]
@@ -187,3 +192,24 @@ def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
     letters |= {"gid": NAMED, "zorder": 1.9}  # below marks; a line is seen through the box
     text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", arrowprops=line, **letters)
     text.set_in_layout(False)
+
+
+def save_chinese(figure: Figure, path: Path, **options: Any) -> None:
+    """Write a figure with its words in Chinese, at its size; ValueError where no font holds them (`cjk_family`)."""
+    if not (families := cjk_family()):
+        raise ValueError("no font for Chinese is installed: see setup/latex.sh")
+    families.append("DejaVu Sans")
+    with plt.rc_context({"font.family": families, "pdf.fonttype": 3}):  # 42 is for TrueType's outlines alone
+        copied = deepcopy(figure)
+        plt.close(copied)  # a notebook shows the English one
+        for axis in (axis for ax in copied.axes for axis in (ax.xaxis, ax.yaxis)):
+            if isinstance(given := axis.get_major_formatter(), FuncFormatter):
+                axis.set_major_formatter(partial(_chinese_tick, given))
+        for text in copied.findobj(Text):
+            text.set(text=in_chinese(text.get_text()), fontfamily=families)
+        place_names(copied)
+        copied.savefig(path, **options)
+
+
+def _chinese_tick(given: FuncFormatter, value: float, place: int) -> str:
+    return in_chinese(given(value, place))

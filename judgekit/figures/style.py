@@ -32,15 +32,18 @@ CJK_FAMILIES += ("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei",
 CJK_FAMILIES += ("AR PL SungtiL GB",)
 
 
+def cjk_family() -> list[str]:
+    """The first of `CJK_FAMILIES` that is installed, if one is."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [family for family in CJK_FAMILIES if family in installed][:1]
+
+
 def use_style() -> None:
     """Set the one style for the session: seaborn's grid, letters of 7 pt and more in print, fonts embedded whole."""
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    # DejaVu Sans comes with matplotlib (the same picture everywhere); one CJK family stands beside it if there is one.
-    families = ["DejaVu Sans", *[family for family in CJK_FAMILIES if family in installed][:1]]
     letters = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize", "font.size"), 7)
     ours: dict[str, Any] = {
         **letters,
-        "font.family": families,
+        "font.family": ["DejaVu Sans", *cjk_family()],  # comes with matplotlib: the same picture everywhere
         "axes.titlesize": 7.5,
         "axes.titleweight": "bold",
         "axes.titlelocation": "left",

@@ -8,6 +8,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -198,13 +199,26 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
 
 
 def save_figure(figure: Any, run: str, name: str) -> Path:
-    """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
+    """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF.
+
+    Of a figure that a Chinese document quotes, ``<name>.zh.pdf`` is written beside it where a font for Chinese is.
+    """
+    from judgekit.figures import cjk_family, save_chinese
+
     path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
-    pdf = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
-    png = {"metadata": {"Software": None}, "dpi": 150}
-    for target, options in ((path, pdf), (path.with_suffix(".png"), png)):
-        with replaced(target) as temporary:
-            figure.savefig(temporary, format=target.suffix[1:], **options)
+    pdf: dict[str, Any] = {
+        "format": "pdf",
+        "metadata": {"CreationDate": None},
+    }  # no date: an unchanged figure is an unchanged file
+    png: dict[str, Any] = {"format": "png", "metadata": {"Software": None}, "dpi": 150}
+    writers = {".pdf": partial(figure.savefig, **pdf), ".png": partial(figure.savefig, **png)}
+    if ("figure", name) in find_quotes(chinese_files()) and cjk_family():
+        writers[".zh.pdf"] = partial(save_chinese, figure, **pdf)
+    else:
+        path.with_suffix(".zh.pdf").unlink(missing_ok=True)  # that of an earlier figure
+    for suffix, write in writers.items():
+        with replaced(path.with_suffix(suffix)) as temporary:
+            write(temporary)
     return path
 
 
@@ -244,6 +258,12 @@ def tex_files() -> list[Path]:
     """The LaTeX files of all documents."""
     report = paths.project_root() / "report"
     return [*report.glob("*.tex"), *report.glob("sections/*.tex")]
+
+
+def chinese_files() -> list[Path]:
+    """The LaTeX files of the Chinese documents."""
+    editions = sorted((paths.project_root() / "report").glob("*-zh.tex"))
+    return [path for edition in editions for path in document_files(edition.stem)]
 
 
 def read_keys(keys: Iterable[str]) -> set[str]:
