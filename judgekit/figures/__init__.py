@@ -8,9 +8,9 @@ many.
 
 from judgekit.figures.kinds import bars, curve, forest, heat, scatter, waterfall
 from judgekit.figures.panels import draw, legend, place_names, save_chinese
-from judgekit.figures.style import COLUMN, SLIDE, TEXT, cjk_family, judge_style, percent_axis, style_of, use_style
+from judgekit.figures.style import COLUMN, SLIDE, TEXT, judge_style, percent_axis, style_of, use_style
 
 __all__ = [
-    "COLUMN", "SLIDE", "TEXT", "bars", "cjk_family", "curve", "draw", "forest", "heat", "judge_style", "legend",
+    "COLUMN", "SLIDE", "TEXT", "bars", "curve", "draw", "forest", "heat", "judge_style", "legend",
     "percent_axis", "place_names", "save_chinese", "scatter", "style_of", "use_style", "waterfall",
 ]  # fmt: skip

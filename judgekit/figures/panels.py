@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
@@ -16,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter
 
-from judgekit.figures.style import TEXT, cjk_family, required, use_style
+from judgekit.data.files import replaced
+from judgekit.figures.style import TEXT, required, use_style
 from judgekit.judges.names import in_chinese
 from judgekit.stats import Floats
 
@@ -195,21 +194,18 @@ def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
 
 
 def save_chinese(figure: Figure, path: Path, **options: Any) -> None:
-    """Write a figure with its words in Chinese, at its size; ValueError where no font holds them (`cjk_family`)."""
-    if not (families := cjk_family()):
-        raise ValueError("no font for Chinese is installed: see setup/latex.sh")
-    families.append("DejaVu Sans")
-    with plt.rc_context({"font.family": families, "pdf.fonttype": 3}):  # 42 is for TrueType's outlines alone
-        copied = deepcopy(figure)
+    """Write a figure as PDF with its words in Chinese, at its size, if the style's fonts hold them."""
+    families = plt.rcParams["font.family"][::-1]
+    if len(families) == 1:
+        return
+    with plt.rc_context({"font.family": families, "pdf.fonttype": 3}), replaced(path) as temporary:
+        copied = deepcopy(figure)  # type 3, as 42 is for TrueType's outlines alone
         plt.close(copied)  # a notebook shows the English one
-        for axis in (axis for ax in copied.axes for axis in (ax.xaxis, ax.yaxis)):
-            if isinstance(given := axis.get_major_formatter(), FuncFormatter):
-                axis.set_major_formatter(partial(_chinese_tick, given))
+        ticks: set[Any] = {axis.get_major_formatter() for ax in copied.axes for axis in (ax.xaxis, ax.yaxis)}
+        for tick in ticks:
+            if hasattr(tick, "func"):  # others are numbers
+                tick.func = lambda value, place, func=tick.func: in_chinese(func(value, place))
         for text in copied.findobj(Text):
             text.set(text=in_chinese(text.get_text()), fontfamily=families)
         place_names(copied)
-        copied.savefig(path, **options)
-
-
-def _chinese_tick(given: FuncFormatter, value: float, place: int) -> str:
-    return in_chinese(given(value, place))
+        copied.savefig(temporary, format="pdf", **options)

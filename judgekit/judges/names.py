@@ -65,32 +65,17 @@ def display_name(judge: str) -> str:
 
 
 def in_chinese(text: str) -> str:
-    """The English text of a figure in Chinese, whole or part by part; what ``names.yaml`` has no Chinese for stays.
+    """A text of a figure in Chinese, whole or between its commas and colons; what has no Chinese name stays.
 
     >>> in_chinese("PandaLM: told by length"), in_chinese("MiniLM (ours)"), in_chinese("GPT-4"), in_chinese("10M")
     ('PandaLM：凭长度可猜', 'MiniLM（我们的）', 'GPT-4', '10M')
     """
-    words, chinese = " ".join(text.split()), _names()[1]  # a title may be wrapped
-    if words in chinese:
-        return chinese[words]
-    for mark, wide in ((": ", "："), (", ", "，")):
-        if mark in words:
-            return wide.join(map(in_chinese, words.split(mark)))
-    return text
-
-
-def printed_names() -> dict[str, dict[str, str]]:
-    """Display names of models, variants and sets, from ``names.yaml``."""
-    return _names()[0]
+    words, chinese = " ".join(text.split()), printed_names()["chinese"]  # a title may be wrapped
+    parts = [words] if words in chinese else re.split("(: |, )", words)
+    return "".join(chinese.get(part, part) for part in parts)
 
 
 @cache
-def _names() -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-    """Names in English, and the Chinese of those, and of further words, that have one."""
-    parts = load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    chinese = parts.pop("words")
-    for names in parts.values():
-        for key, name in names.items():
-            if not isinstance(name, str):
-                names[key], chinese[name[0]] = name
-    return parts, chinese
+def printed_names() -> dict[str, dict[str, str]]:
+    """Display names of models, variants and sets, and the Chinese ones, from ``names.yaml``."""
+    return load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -8,7 +8,6 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[
 # Labels of the same set went into what was cross-fitted: the study's name must say so.
 CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
 
+CHINESE_DOCUMENTS = ("report-zh", "slides-zh")
 QUOTE = re.compile(r"\\result(?:long(?=table))?(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
 INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
 COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
@@ -201,24 +201,19 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
 def save_figure(figure: Any, run: str, name: str) -> Path:
     """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF.
 
-    Of a figure that a Chinese document quotes, ``<name>.zh.pdf`` is written beside it where a font for Chinese is.
+    With Chinese words, ``<name>.zh.pdf``, too, if a Chinese document quotes it and a font for Chinese is installed.
     """
-    from judgekit.figures import cjk_family, save_chinese
-
     path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
-    pdf: dict[str, Any] = {
-        "format": "pdf",
-        "metadata": {"CreationDate": None},
-    }  # no date: an unchanged figure is an unchanged file
-    png: dict[str, Any] = {"format": "png", "metadata": {"Software": None}, "dpi": 150}
-    writers = {".pdf": partial(figure.savefig, **pdf), ".png": partial(figure.savefig, **png)}
-    if ("figure", name) in find_quotes(chinese_files()) and cjk_family():
-        writers[".zh.pdf"] = partial(save_chinese, figure, **pdf)
-    else:
-        path.with_suffix(".zh.pdf").unlink(missing_ok=True)  # that of an earlier figure
-    for suffix, write in writers.items():
-        with replaced(path.with_suffix(suffix)) as temporary:
-            write(temporary)
+    pdf: dict[str, Any] = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
+    png: dict[str, Any] = {"metadata": {"Software": None}, "dpi": 150}
+    for target, options in ((path, pdf), (path.with_suffix(".png"), png)):
+        with replaced(target) as temporary:
+            figure.savefig(temporary, format=target.suffix[1:], **options)
+    path.with_suffix(".zh.pdf").unlink(missing_ok=True)  # it shows earlier numbers
+    if ("figure", name) in find_quotes(path for one in CHINESE_DOCUMENTS for path in document_files(one)):
+        from judgekit.figures import save_chinese
+
+        save_chinese(figure, path.with_suffix(".zh.pdf"), **pdf)
     return path
 
 
@@ -258,12 +253,6 @@ def tex_files() -> list[Path]:
     """The LaTeX files of all documents."""
     report = paths.project_root() / "report"
     return [*report.glob("*.tex"), *report.glob("sections/*.tex")]
-
-
-def chinese_files() -> list[Path]:
-    """The LaTeX files of the Chinese documents."""
-    editions = sorted((paths.project_root() / "report").glob("*-zh.tex"))
-    return [path for edition in editions for path in document_files(edition.stem)]
 
 
 def read_keys(keys: Iterable[str]) -> set[str]:
