@@ -6,15 +6,21 @@ import subprocess
 from html import unescape
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
+from matplotlib.text import Text
 from test_latex import needs_lualatex
 
-from judgekit.report import latex
-from judgekit.report.results import code_of, document_files
+from judgekit.data import paths
+from judgekit.figures import curve, draw, forest, heat, save_chinese, scatter, use_style
+from judgekit.judges import names
+from judgekit.report import latex, save_figure
+from judgekit.report.results import CHINESE_DOCUMENTS as EDITIONS
+from judgekit.report.results import code_of, document_files, find_quotes
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORT = ROOT / "report"
-EDITIONS = ("report-zh", "slides-zh")
 SOURCES = [*dict.fromkeys(path for name in EDITIONS for path in document_files(name)), REPORT / "chinese.sty"]
 HAN = "\u4e00-\u9fff"
 PARTS = "实验目的 实验原理 实验内容 实验结果与分析 对于自己模型局限性的思考 实验过程总结和感想 实验分工".split()
@@ -197,6 +203,135 @@ def misplaced(page):
     ]
 
 
+# ---------------------------------------------------------------- figures
+
+FIGURES = ROOT / "outputs" / "laptop" / "figures"
+PICTURED = sorted({name for kind, name in find_quotes(SOURCES) if kind == "figure"})
+
+
+@pytest.fixture
+def chinese_font():
+    use_style()
+    if len(plt.rcParams["font.family"]) == 1:
+        pytest.skip("no font for Chinese is installed: no figure could be made")
+
+
+needs_font = pytest.mark.usefixtures("chinese_font")
+needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed")
+
+
+def own_names():
+    """Names that are the same in both languages, and Chinese ones, which may hold Latin words; the longest first."""
+    parts = names.printed_names()
+    printed = {name for part in parts.values() for name in part.values() if name not in parts["chinese"]}
+    return sorted(printed - {""}, key=len, reverse=True)
+
+
+def english_words(text):
+    """English words left in the text of a figure, which may lack spaces; one letter is a unit (10M)."""
+    text = text.replace(" ", "")
+    for name in own_names():
+        text = text.replace(name.replace(" ", ""), "|")
+    return re.findall("[A-Za-z]{2,}", text)
+
+
+def text_of(pdf):
+    return subprocess.run(["pdftotext", "-raw", pdf, "-"], capture_output=True, text=True, check=True).stdout
+
+
+def words_of(figure):
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def test_names_are_chinese():
+    chinese = names.printed_names()["chinese"]
+    assert len(chinese) > 80
+    assert [name for name in chinese.values() if not re.search(f"[{HAN}（，：]", name)] == []
+    assert half_width("\n".join(chinese.values())) == []
+
+
+def test_english_words_are_noticed():
+    assert english_words("GPT-4，MiniLM（我们的） SmolLM2-135M 10M 2.5k") == []
+    assert english_words("准确率 of people，GPT-4，MiniLM (ours)") == ["ofpeople", "MiniLM", "ours"]
+
+
+def all_judges():
+    """A table of every judge and set that has a name."""
+    models, sets = names.printed_names()["models"], list(names.printed_names()["sets"].values())
+    table = pd.DataFrame({"judge": list(models), "set": sets[:12] + sets[-12:-11] * (len(models) - 12)})
+    table["value"] = [0.2 + 0.6 * rank / len(table) for rank in range(len(table))]
+    return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05, x=table["value"], y=1 - table["value"])
+
+
+WORDS = {"xlabel": "accuracy (%)", "ylabel": "mean accuracy, quality sets (%)"}
+KINDS = [
+    (forest, {"panel": None}),
+    (forest, {"panel": "set", "columns": 3, "sharey": False}),
+    (forest, {"y": "set", "hue": "judge"}),
+    (scatter, {}),
+    (heat, {"x": "set", "y": "judge"}),
+]
+
+
+@needs_font
+@needs_poppler
+@pytest.mark.parametrize(("kind", "options"), KINDS)
+def test_a_figure_has_chinese_words_and_the_same_numbers_at_the_same_size(kind, options, tmp_path):
+    figure = draw(kind, all_judges(), **options, **({} if kind is heat else WORDS))
+    numbers = [figure.number for figure in map(plt.figure, plt.get_fignums())]
+    figure.savefig(tmp_path / "one.pdf")
+    before = words_of(figure)
+    for name in ("one.zh.pdf", "two.zh.pdf"):
+        save_chinese(figure, tmp_path / name, metadata={"CreationDate": None})
+    assert (tmp_path / "one.zh.pdf").read_bytes() == (tmp_path / "two.zh.pdf").read_bytes()
+    assert words_of(figure) == before and plt.get_fignums() == numbers, "the notebook shows the English figure"
+    english, chinese = (text_of(tmp_path / name) for name in ("one.pdf", "one.zh.pdf"))
+    assert english_words(english) and not english_words(chinese) and len(re.findall(f"[{HAN}]", chinese)) > 50
+    if kind is heat:  # cells: of other axes there may be room for a further tick
+        assert sorted(re.findall(r"\d", english)) == sorted(re.findall(r"\d", chinese))
+    sizes = [re.search(rb"/MediaBox \[.*?\]", (tmp_path / name).read_bytes())[0] for name in ("one.pdf", "one.zh.pdf")]
+    assert sizes[0] == sizes[1]
+    plt.close("all")
+
+
+@needs_font
+@needs_poppler
+def test_a_word_that_the_names_lack_is_noticed(tmp_path):
+    table = pd.DataFrame({"judge": ["minilm", "people"], "n": [1, 2], "value": [0.1, 0.2]})
+    save_chinese(draw(curve, table, x="n", ylabel="some rate (%)"), tmp_path / "figure.pdf")
+    assert "".join(english_words(text_of(tmp_path / "figure.pdf"))) == "somerate"
+
+
+@needs_font
+def test_what_a_chinese_document_quotes_is_saved_in_both_languages(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    (tmp_path / "report" / "sections" / "zh").mkdir(parents=True)
+    (tmp_path / "report" / "slides-zh.tex").write_text(r"\input{sections/zh/one}", encoding="utf-8")
+    (tmp_path / "report" / "sections" / "zh" / "one.tex").write_text(r"\resultfigure[3in]{quoted}", encoding="utf-8")
+    figure = draw(forest, all_judges())
+    saved = {name: save_figure(figure, "sample", name).with_suffix(".zh.pdf") for name in ("quoted", "other")}
+    assert saved["quoted"].is_file() and not saved["other"].exists()
+    with plt.rc_context({"font.family": ["DejaVu Sans"]}):  # as where no font for Chinese is installed
+        save_figure(figure, "sample", "quoted")
+    assert not saved["quoted"].exists(), "it shows earlier numbers"
+
+
+@pytest.mark.parametrize("name", PICTURED)
+def test_a_quoted_figure_is_there_in_chinese(name):
+    assert (FIGURES / f"{name}.zh.pdf").is_file(), "execute its notebook where a font for Chinese is installed"
+
+
+@needs_poppler
+@pytest.mark.parametrize("path", sorted(FIGURES.glob("*.zh.pdf")), ids=lambda path: path.stem)
+def test_a_tracked_figure_has_no_english_words_and_the_size_of_the_english_one(path):
+    name = path.name.removesuffix(".zh.pdf")
+    assert name in PICTURED, "no Chinese document quotes it"
+    text = text_of(path)
+    assert not english_words(text) and re.search(f"[{HAN}]", text)
+    sizes = [re.search(rb"/MediaBox \[.*?\]", one.read_bytes())[0] for one in (path, FIGURES / f"{name}.pdf")]
+    assert sizes[0] == sizes[1]
+
+
 @needs_lualatex
 @pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
 @pytest.mark.parametrize("name", EDITIONS)
@@ -205,7 +340,14 @@ def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
     (report_copy / "report" / "team.yaml").write_text(TEAM, encoding="utf-8")
     if name == "report-zh":
         latex.build("laptop", "supplement")  # the report points into it
+    figures = report_copy / "outputs" / "laptop" / "figures"
+    shown = [figure for kind, figure in find_quotes(document_files(name)) if kind == "figure"]
+    (figures / f"{shown[0]}.zh.pdf").unlink(missing_ok=True)
     pdf = latex.build("laptop", name)
+    read = (report_copy / "report" / "build" / "laptop" / f"{name}.fls").read_text(encoding="utf-8")
+    for figure in shown:  # the Chinese one where there is one
+        chinese = (figures / f"{figure}.zh.pdf").is_file()
+        assert (f"figures/{figure}.zh.pdf" in read, f"figures/{figure}.pdf" in read) == (chinese, not chinese)
     html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
     pages = html.split("<page ")[1:]
     assert len(pages) in (range(11, 15) if name == "report-zh" else range(15, 19))

@@ -157,7 +157,7 @@ def shown():
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
 @pytest.mark.parametrize("folder", ["figures", "tables"])
 def test_every_kept_figure_and_table_is_shown(folder, shown):
-    kept = {(folder, path.stem) for path in tracked(f"outputs/{RUN}/{folder}")}
+    kept = {(folder, path.name.partition(".")[0]) for path in tracked(f"outputs/{RUN}/{folder}")}
     assert kept and sorted(kept - shown) == [], "show it in a document or link it in the docs, or do not save it"
 
 

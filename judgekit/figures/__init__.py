@@ -6,10 +6,10 @@ A kind alone draws into axes, ``forest(ax, table)``; ``legend(figure)`` and ``pl
 """
 
 from judgekit.figures.kinds import bars, curve, forest, heat, scatter, waterfall
-from judgekit.figures.panels import draw, legend, place_names
+from judgekit.figures.panels import draw, legend, place_names, save_chinese
 from judgekit.figures.style import COLUMN, SLIDE, TEXT, judge_style, percent_axis, style_of, use_style
 
 __all__ = [
-    "COLUMN", "SLIDE", "TEXT", "bars", "curve", "draw", "forest", "heat", "judge_style", "legend", "percent_axis",
-    "place_names", "scatter", "style_of", "use_style", "waterfall",
+    "COLUMN", "SLIDE", "TEXT", "bars", "curve", "draw", "forest", "heat", "judge_style", "legend",
+    "percent_axis", "place_names", "save_chinese", "scatter", "style_of", "use_style", "waterfall",
 ]  # fmt: skip

@@ -2,7 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import pairwise
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -14,7 +16,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from judgekit.data.files import replaced
 from judgekit.figures.style import TEXT, required, use_style
+from judgekit.judges.names import in_chinese
 from judgekit.stats import Floats
 
 Kind = Callable[..., None]
@@ -187,3 +191,21 @@ def name_point(ax: Axes, x: float, y: float, name: str, colour: str) -> None:
     letters |= {"gid": NAMED, "zorder": 1.9}  # below marks; a line is seen through the box
     text = ax.annotate(name, (x, y), (0, 0), textcoords="offset points", arrowprops=line, **letters)
     text.set_in_layout(False)
+
+
+def save_chinese(figure: Figure, path: Path, **options: Any) -> None:
+    """Write a figure as PDF with its words in Chinese, at its size, if the style's fonts hold them."""
+    families = plt.rcParams["font.family"][::-1]
+    if len(families) == 1:
+        return
+    with plt.rc_context({"font.family": families, "pdf.fonttype": 3}), replaced(path) as temporary:
+        copied = deepcopy(figure)  # type 3, as 42 is for TrueType's outlines alone
+        plt.close(copied)  # a notebook shows the English one
+        ticks: set[Any] = {axis.get_major_formatter() for ax in copied.axes for axis in (ax.xaxis, ax.yaxis)}
+        for tick in ticks:
+            if hasattr(tick, "func"):  # others are numbers
+                tick.func = lambda value, place, func=tick.func: in_chinese(func(value, place))
+        for text in copied.findobj(Text):
+            text.set(text=in_chinese(text.get_text()), fontfamily=families)
+        place_names(copied)
+        copied.savefig(temporary, format="pdf", **options)

@@ -26,41 +26,15 @@ SERIES = (BLUE, ORANGE, "#009E73", RED, "#CC79A7", "#56B4E9")
 OTHER_COLOURS = ("#332288", "#88CCEE", "#117733", "#AA4499", "#882255", "#DDCC77", "#44AA99", "#999933")
 OTHER_MARKERS = ("p", "h", "X", "*", "d", "8", "H")
 LABELS = {"A": BLUE, "B": ORANGE, "tie": "#b8b8b8"}
-# Families that hold Chinese, Japanese and Korean, as they are called on Linux, macOS and Windows.
-CJK_FAMILIES: tuple[str, ...] = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC")
-CJK_FAMILIES += ("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei")
-CJK_FAMILIES += ("AR PL SungtiL GB",)
+STYLE = load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 def use_style() -> None:
     """Set the one style for the session: seaborn's grid, letters of 7 pt and more in print, fonts embedded whole."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     # DejaVu Sans comes with matplotlib (the same picture everywhere); one CJK family stands beside it if there is one.
-    families = ["DejaVu Sans", *[family for family in CJK_FAMILIES if family in installed][:1]]
-    letters = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize", "font.size"), 7)
-    ours: dict[str, Any] = {
-        **letters,
-        "font.family": families,
-        "axes.titlesize": 7.5,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.titlepad": 4,
-        "axes.edgecolor": GREY,
-        "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "grid.color": "#e6e6e6",
-        "grid.linewidth": 0.5,
-        "xtick.major.pad": 2,
-        "ytick.major.pad": 2,
-        "legend.frameon": False,
-        "lines.linewidth": 1.1,
-        "lines.markersize": 3.5,
-        "figure.constrained_layout.use": True,
-        "figure.dpi": 120,
-        "pdf.fonttype": 42,
-    }
-    sns.set_theme(context="paper", style="whitegrid", rc=ours)
+    families = ["DejaVu Sans", *[family for family in STYLE["cjk_families"] if family in installed][:1]]
+    sns.set_theme(context="paper", style="whitegrid", rc=STYLE["rc"] | {"font.family": families})
 
 
 def judge_style(judge: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The names of judges: slugs in result keys, display names in tables and pictures."""
+"""The names of judges: slugs in result keys, display names in tables and pictures, and the Chinese of these."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -64,7 +64,18 @@ def display_name(judge: str) -> str:
     return ", ".join(part for part in (names.get(model, ""), words) if part)
 
 
+def in_chinese(text: str) -> str:
+    """A text of a figure in Chinese, whole or between its commas and colons; what has no Chinese name stays.
+
+    >>> in_chinese("PandaLM: told by length"), in_chinese("MiniLM (ours)"), in_chinese("GPT-4"), in_chinese("10M")
+    ('PandaLM：凭长度可猜', 'MiniLM（我们的）', 'GPT-4', '10M')
+    """
+    words, chinese = " ".join(text.split()), printed_names()["chinese"]  # a title may be wrapped
+    parts = [words] if words in chinese else re.split("(: |, )", words)
+    return "".join(chinese.get(part, part) for part in parts)
+
+
 @cache
 def printed_names() -> dict[str, dict[str, str]]:
-    """Display names of models, variants and sets, from ``names.yaml``."""
+    """Display names of models, variants and sets, and the Chinese ones, from ``names.yaml``."""
     return load_plain(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -133,10 +133,11 @@ def write_generated(run: str) -> Path:
     cuts = {family: {font.style: font for font in _installed() if font.family == family} for family in CHINESE.values()}
     _write(folder / "chinese_fonts.tex", "chinese_fonts", chinese=CHINESE, cuts=cuts)
     cases = sorted(outputs.glob("cases/**/*.tex"))
+    parts = [*cases, *sorted(outputs.glob("figures/*.zh.pdf"))]  # which documents do without where there are none
     files = {*tex_files(), *folder.glob("*.tex"), *outputs.glob("tables/*.tex"), *cases} - {folder / "fonts.tex"}
     foreign = "".join(text for path in files for text in FOREIGN.findall(path.read_text(encoding="utf-8")))
-    # Comments name the texts of cases that are there: latexmk would not see that a file has come to be.
-    _write(folder / "fonts.tex", "fonts", fonts=fonts_for(foreign), cases=cases)
+    # Comments name those that are there: latexmk would not see that a file has come to be.
+    _write(folder / "fonts.tex", "fonts", fonts=fonts_for(foreign), parts=parts)
     return folder
 
 

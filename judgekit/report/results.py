@@ -30,6 +30,7 @@ UNSCORED = re.compile(r"(scores|compare)\.([^.]*_repro\..*|[^.]*\.([^.]*_repro|[
 # Labels of the same set went into what was cross-fitted: the study's name must say so.
 CROSSFITTED = re.compile(r"(?![^.]*_crossfit\.).*crossfit.*")
 
+CHINESE_DOCUMENTS = ("report-zh", "slides-zh")
 QUOTE = re.compile(r"\\result(?:long(?=table))?(pc|ci|n|table|figure)?(?![A-Za-z])\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}")
 INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}\\]+)\}")
 COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
@@ -197,13 +198,21 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
 
 
 def save_figure(figure: Any, run: str, name: str) -> Path:
-    """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF."""
+    """Write a figure to ``outputs/<run>/figures``, PDF for LaTeX and PNG; returns the PDF.
+
+    With Chinese words, ``<name>.zh.pdf``, too, if a Chinese document quotes it and a font for Chinese is installed.
+    """
     path = paths.run_folder(run, "figures") / f"{checked_name(name)}.pdf"
-    pdf = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
-    png = {"metadata": {"Software": None}, "dpi": 150}
+    pdf: dict[str, Any] = {"metadata": {"CreationDate": None}}  # no date: an unchanged figure is an unchanged file
+    png: dict[str, Any] = {"metadata": {"Software": None}, "dpi": 150}
     for target, options in ((path, pdf), (path.with_suffix(".png"), png)):
         with replaced(target) as temporary:
             figure.savefig(temporary, format=target.suffix[1:], **options)
+    path.with_suffix(".zh.pdf").unlink(missing_ok=True)  # it shows earlier numbers
+    if ("figure", name) in find_quotes(path for one in CHINESE_DOCUMENTS for path in document_files(one)):
+        from judgekit.figures import save_chinese
+
+        save_chinese(figure, path.with_suffix(".zh.pdf"), **pdf)
     return path
 
 
