@@ -106,8 +106,8 @@ def _rows(case: Mapping[str, Any]) -> Iterable[tuple[Any, ...]]:
 _TEMPLATE = template("case_studies.txt", e=escape, prose=_prose, cell=_cell, typeset=typeset, key=_key)
 
 
-def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 450) -> Path:
-    """The file of the cases' pages; their texts are written in place of earlier ones, ``limit`` characters of each (of an edit a third).
+def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
+    """The file of the cases' pages; their texts are written in place of earlier ones, ``limit`` characters of each (of an edit a quarter).
 
     A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
     """
