@@ -3,6 +3,7 @@
 import re
 import shutil
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from judgekit.scoring import Contest
 from judgekit.stats import Number
 from judgekit.studies import case_studies
 
+ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = functions_of("70_case_studies", own="minilm")
 SECRET = "nightingale"  # stands in every text of a data set here, and in nothing that is tracked
 TEXTS = {"question": f"Why {SECRET}?", "response_a": f"A {SECRET} so.", "response_b": f"Thus {SECRET} it is, or so."}
@@ -145,7 +147,7 @@ def test_what_is_tracked_holds_no_text_of_a_set_without_a_licence(project):  # n
     flip = case_of(secret, name="flip_1", texts={"Reply of minilm": f"Because of the {SECRET}."})
     cases = [case_of(LISTED), flip]
     tracked = case_studies.save_cases("laptop", cases).read_text()
-    assert SECRET not in tracked and "Red" not in tracked and "(authored here); label A" in tracked
+    assert SECRET not in tracked and "Red" not in tracked and "{authored here}{A}" in tracked
     assert r"\relax MiniLM (ours) & B & B & B & 0.04 & 0.91 & 0.04 \\" in tracked.replace("0.05", "0.04")
     assert r"\IfFileExists{../outputs/laptop/cases/unshipped/flip_1.tex}" in tracked and "has no licence" in tracked
     folder = project / "outputs" / "laptop" / "cases"
@@ -154,6 +156,26 @@ def test_what_is_tracked_holds_no_text_of_a_set_without_a_licence(project):  # n
     assert SECRET in texts["flip_1"] and "Because of the" in texts["flip_1"]
     case_studies.save_cases("laptop", cases[:1])
     assert [path.stem for path in folder.rglob("*.tex")] == ["confident_error_1"]
+
+
+def test_judges_stand_with_what_they_say_in_both_orders(project):  # noqa: F811
+    pages = case_studies.save_cases("laptop", [case_of(LISTED)]).read_text()
+    assert r"\casesaid{B}{\casejudge{MiniLM (ours)}}%" in pages and r"\casesaid{first}{\casejudge{GPT-4}}%" in pages
+    assert r"\casesaid{A}{}%" in pages and r"\caseonce" not in pages, "both were asked in both orders"
+    once = case_of(LISTED)
+    once["verdicts"] = once["verdicts"].assign(ba=None)
+    pages = case_studies.save_cases("laptop", [once]).read_text()
+    assert r"\casesaid{A}{\casejudge{GPT-4}\caseonce}%" in pages
+
+
+@pytest.mark.parametrize("edition", ["cases", "zh/cases"])
+def test_every_case_of_the_report_is_read_there(edition):
+    pages = (ROOT / "outputs" / "laptop" / "tables" / "case_studies.tex").read_text(encoding="utf-8")
+    text = (ROOT / "report" / "sections" / f"{edition}.tex").read_text(encoding="utf-8")
+    found = re.findall(r"\\casereading\{(.*)\}", pages)
+    assert len(found) == 6 and re.findall(r"\\reading\{(.*?)\}", text) == found
+    kinds = re.findall(r"\\begin\{casestudy\}\{(.*?)\}", pages)
+    assert re.findall(r"\\casename\{(.*?)\}", text) == kinds
 
 
 def test_the_page_for_the_screen_fences_texts_and_leaves_out_what_has_no_licence():

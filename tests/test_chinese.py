@@ -350,6 +350,6 @@ def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
         assert (f"figures/{figure}.zh.pdf" in read, f"figures/{figure}.pdf" in read) == (chinese, not chinese)
     html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
     pages = html.split("<page ")[1:]
-    assert len(pages) in (range(11, 15) if name == "report-zh" else range(15, 19))
+    assert len(pages) in (range(12, 16) if name == "report-zh" else range(15, 19))
     assert len(re.findall(f"[{HAN}]", html)) > 1000 and "张三" in html
     assert not (wrong := [word for page in pages for word in misplaced(page)]), wrong

@@ -75,13 +75,24 @@ def keys_of(command, text):
     return {key.strip() for keys in found for key in keys.split(",")}
 
 
+CITE = r"(?:text|paren|auto)?cite\w*"
+TAKEN = REPORT / "sections" / "taken.tex"
+
+
 def test_references_exist():
-    text = code_of(TEX)
-    cited = keys_of(r"(?:text|paren|auto)?cite\w*", text)
+    cited = keys_of(CITE, code_of([path for path in TEX if path != TAKEN]))
     bibliography = (REPORT / "refs.bib").read_text(encoding="utf-8")
     known = set(re.findall(r"@\w+\{([^,\s]+),", bibliography))
     assert cited <= known, f"cited but not in refs.bib: {sorted(cited - known)}"
     assert known <= cited, f"in refs.bib but not cited: {sorted(known - cited)}"
+    listed = re.findall(r"\\textcite\{(.*?)\}", code_of([TAKEN]))
+    assert sorted(listed) == sorted(known), "each reference has one line in the table of what is taken from whom"
+
+
+def test_every_reference_says_where_it_is_found():
+    entries = re.split(r"^@", (REPORT / "refs.bib").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    lost = [entry.split(",")[0] for entry in entries if not re.search(r"\b(?:doi|eprint|url) = \{", entry)]
+    assert not lost, "give its DOI, the number of its preprint, or an address"
 
 
 FLOAT = re.compile(r"\\begin\{(figure|table)(\*?)\}(.*?)\\end\{\1\2\}", re.DOTALL)
@@ -215,10 +226,10 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
 
     printed = printed_in("report")
     assert not {key: text for key, text in drawn_intervals().items() if "".join(text.split()) not in printed}
-    printed = printed_in("supplement")
     cases = [path.read_text(encoding="utf-8") for path in tracked(f"outputs/{RUN}/cases") if path.suffix == ".tex"]
     starts = [re.search(r"{Question}{\\excerpt{([A-Za-z ]{20})", text)[1].replace(" ", "") for text in cases]
     assert len(starts) == 6 and all(start in printed for start in starts), "a clone holds the texts of the cases"
+    assert "Whatistakenfromwhom" in printed_in("supplement")
 
 
 # ---------------------------------------------------------------- the figure of the whole system

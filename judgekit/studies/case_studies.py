@@ -107,7 +107,7 @@ _TEMPLATE = template("case_studies.txt", e=escape, prose=_prose, cell=_cell, typ
 
 
 def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
-    """The file of the cases' pages; their texts are written in place of earlier ones, ``limit`` characters of each.
+    """The file of the cases' pages; their texts replace earlier ones, cut at ``limit`` characters (edits at a quarter).
 
     A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
     """
