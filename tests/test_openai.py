@@ -138,9 +138,6 @@ def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
     assert judge_of().fingerprint != plain.fingerprint, "another server may mean another model"
 
 
-# ---------------------------------------------------------------- probabilities and choices
-
-
 EVEN, CHOSEN = {" [[B": 0.5, " [[C": 0.5}, "Output (b) is better."
 
 
@@ -342,9 +339,6 @@ def test_a_forecast_sends_nothing_and_counts_what_is_missing(serve):
     assert "6 verdicts: 6 calls" in str(foreseen)
     bare = judge_of(strategy="reference").forecast([REQUEST])
     assert (bare.impossible, bare.calls, bare.most_cost) == (1, 0, None)
-
-
-# ---------------------------------------------------------------- environment and secrets
 
 
 def test_the_key_shows_itself_to_nobody_but_the_server(serve, caplog, capfd):

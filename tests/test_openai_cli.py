@@ -46,7 +46,9 @@ KEYS = ["", "sk-a secret", "sk-secret\nb", "sk-secret…"]
     [("OPENAI_BASE_URL", url) for url in ADDRESSES] + [("OPENAI_API_KEY", key) for key in KEYS],
 )
 def test_a_missing_or_wrong_variable_is_bad_usage_and_is_not_shown(server, judged, monkeypatch, variable, value):
-    monkeypatch.setenv(variable, value) if value else monkeypatch.delenv(variable)
+    monkeypatch.delenv(variable)
+    if value:
+        monkeypatch.setenv(variable, value)
     code, rows, said = judged()
     assert (code, rows) == (2, None) and variable in said and said.count("\n") == 1
     assert not server.asked and "secret" not in said
