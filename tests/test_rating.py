@@ -19,7 +19,6 @@ from judgekit.inside.aspects import Aspect, AspectError, load_aspects, shown_res
 from judgekit.inside.rating import Rater, RaterError, evaluate_samples, load_rater, rater_names, save_rater
 from judgekit.inside.representations import inputs_of, rated_text
 from judgekit.inside.saved_probes import ProbeError, SavedProbe
-from judgekit.models.states import StateReader
 from judgekit.scoring.store import VerdictStore
 
 ASPECTS = ("fluency", "logicality")
@@ -30,12 +29,6 @@ SAMPLES = [
     {"id": 4, "question": "Which one?", "response": "Output (a)", "note": {"kept": [1]}},
 ]
 PAIRS = [(sample["question"], sample["response"]) for sample in SAMPLES]
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory):
-    folder = save_tiny_encoder(tmp_path_factory.mktemp("model") / "bert")
-    return StateReader(str(folder), limit=96)
 
 
 def rater_on(reader, classes=(0, 1), seed=0):
@@ -425,7 +418,6 @@ def test_a_file_of_ones_own_is_read(tmp_path):
         ({}, "holds no aspect"),
         ({"fluency": 3}, "field 'fluency' is int"),
         ({"fluency": [{"id": 1, "score": 3}]}, r"\(fluency\):0: field 'eval_prompt' is missing"),
-        ({"fluency": [{"id": 1, "eval_prompt": "Hello", "score": 3}]}, "field 'eval_prompt' does not hold"),
         ({"fluency": [{"id": 1, "eval_prompt": PROMPT, "score": 6}]}, "field 'score' is 6"),
     ],
 )
