@@ -65,9 +65,6 @@ def test_a_judge_that_loses_replies_or_is_interrupted_keeps_the_batches_before(j
     assert store.count() == kept
 
 
-# ---------------------------------------------------------------- the one table of verdicts
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A checkout of its own: its outputs and its verdict store."""
@@ -142,9 +139,6 @@ def test_pairs_of_ones_own_are_a_set(project):
     longer = own[(own["judge"] == "longer") & (own["order"] == "ab")]
     assert longer["verdict"].tolist() == ["B", "B", "tie", "A", "A"] and longer["label"].tolist() == list("ABABA")
     assert set(own.loc[own["judge"] == "majority_class", "verdict"]) == {"A"}
-
-
-# ---------------------------------------------------------------- tables of scores
 
 
 class Replay(RuleJudge):
