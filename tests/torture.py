@@ -267,29 +267,18 @@ def start(case, folder):
     )
 
 
-def attempts(case, folder):
-    """The case's process and a function that reads what it said; again and again, until the time for orphans is over.
-
-    An earlier, killed process may have left something running that keeps the next one out.
-    """
+def finished(case, folder):
+    """Run a case to its end, after what an earlier, killed process left running; what it said. Broken if it fails."""
     log, deadline = folder.with_suffix(".log"), time.monotonic() + ORPHANS
     while True:
         place = log.stat().st_size if log.exists() else 0
-        yield start(case, folder), lambda place=place: log.read_bytes()[place:].decode(errors="replace")
-        if time.monotonic() > deadline:
-            return
-        time.sleep(2)
-
-
-def finished(case, folder):
-    """Run a case to its end; what it said. Broken if it fails."""
-    for process, said in attempts(case, folder):
-        code = process.wait(PATIENCE)
+        code = start(case, folder).wait(PATIENCE)
+        said = log.read_bytes()[place:].decode(errors="replace")
         if code == 0:
-            return said()
-        if BUSY not in said():
-            break
-    raise Broken(f"{case.kind} ended with {code}:\n{said()[-3000:]}")
+            return said
+        if BUSY not in said or time.monotonic() > deadline:
+            raise Broken(f"{case.kind} ended with {code}:\n{said[-3000:]}")
+        time.sleep(2)
 
 
 def killed(case, folder, moment, whole_group, at_work):
@@ -297,7 +286,10 @@ def killed(case, folder, moment, whole_group, at_work):
 
     With ``at_work`` the seconds are counted from the first piece that it keeps: most of a short run is its start.
     """
-    for process, said in attempts(case, folder):
+    log, deadline = folder.with_suffix(".log"), time.monotonic() + ORPHANS
+    while True:
+        place = log.stat().st_size if log.exists() else 0
+        process = start(case, folder)
         while at_work and process.poll() is None and not case.kept(folder):
             time.sleep(0.01)
         try:
@@ -306,9 +298,9 @@ def killed(case, folder, moment, whole_group, at_work):
             (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
             process.wait()
             return True
-        if BUSY not in said():
-            break
-    return False
+        if BUSY not in log.read_bytes()[place:].decode(errors="replace") or time.monotonic() > deadline:
+            return False
+        time.sleep(2)  # an earlier, killed process has left something running
 
 
 def lost_and_doubled(expected, found):
@@ -319,7 +311,7 @@ def lost_and_doubled(expected, found):
 
 
 def alike(one, other):
-    """Equal, numbers up to rounding."""
+    """Whether two values are equal, numbers up to rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
