@@ -74,6 +74,16 @@ def tiny(tmp_path_factory):
     return save_tiny(tmp_path_factory.mktemp("tiny") / "model")
 
 
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory):
+    """Reads the states of a random BERT, of texts up to 96 tokens."""
+    from tiny_encoder import save_tiny_encoder
+
+    from judgekit.models.states import StateReader
+
+    return StateReader(str(save_tiny_encoder(tmp_path_factory.mktemp("encoder") / "bert")), limit=96)
+
+
 @pytest.fixture
 def exact(monkeypatch):
     """Language models compute in float32 where nothing else is set, as on a processor without bfloat16."""

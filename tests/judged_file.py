@@ -1,6 +1,9 @@
-"""One file put through the command line, against a local server or a model: what tests of judges share."""
+"""One file put through the command line, against a local server or a model, or a folder of code through Python."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from chat_server import KEY, ChatServer, running
@@ -17,6 +20,15 @@ def rows_of_pairs(pairs):
 def write_pairs(path, pairs):
     """Write labelled pairs to such a file."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows_of_pairs(pairs)))
+
+
+def python_in(folder, *words, timeout=None, **environment):
+    """Python in a folder, which holds the package, comes to a good end; the process."""
+    environment = os.environ | {"PYTHONPATH": str(folder)} | environment
+    given = {"cwd": folder, "env": environment, "timeout": timeout, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, *words], **given)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done
 
 
 @pytest.fixture

@@ -87,16 +87,13 @@ def test_a_causal_model_without_a_weight_is_refused(models, tmp_path, judged, pr
 
 @pytest.mark.parametrize("provider", ["hf", "layers"])
 @pytest.mark.parametrize("name", ["reward_causal", "reward_tied"])
-def test_a_reward_model_is_no_causal_judge(models, judged, provider, name):
-    code, said = judged(f"{provider}/{models[name]}")
+def test_a_reward_model_is_no_causal_judge_whatever_it_calls_itself(models, tmp_path, judged, provider, name):
+    folder = shutil.copytree(models[name], tmp_path / "model")
+    code, said = judged(f"{provider}/{folder}")
     assert code == 2 and said.count("\n") == 1
-    assert f"{models[name]}/model.safetensors: a reward model (Qwen3ForSequenceClassification), not a causal" in said
-
-
-def test_a_reward_model_under_another_architecture_is_seen_by_its_head(models, tmp_path, judged):
-    folder = shutil.copytree(models["reward_tied"], tmp_path / "model")
-    change_json(folder / "config.json", architectures=["Qwen3ForCausalLM"])
-    code, said = judged(f"hf/{folder}")
+    assert f"{folder}/model.safetensors: a reward model (Qwen3ForSequenceClassification), not a causal" in said
+    change_json(folder / "config.json", architectures=["Qwen3ForCausalLM"])  # it is seen by its head
+    code, said = judged(f"{provider}/{folder}")
     assert code == 2 and "a reward model" in said
 
 

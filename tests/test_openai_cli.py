@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from chat_server import KEY
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5"]
 ROWS = [
@@ -22,11 +23,13 @@ def judged(judge_file):
     return lambda *arguments, judge="openai/tiny": judge_file(judge, *QUICK, *arguments, rows=ROWS)
 
 
-def test_failed_items_give_code_3_and_are_tried_again(server, judged):
-    server.plan = lambda text, attempt: "500" if "Question 2?" in text else None
+@pytest.mark.parametrize("fault", ["500", "cut", "broken_json", "empty_choices", "wrong_schema", "429"])
+def test_failed_items_give_code_3_and_are_tried_again(server, judged, fault):
+    server.plan = lambda text, attempt: fault if "Question 2?" in text else None
     code, rows, said = judged()
     assert code == 3 and [row["status"] for row in rows] == ["ok", "ok", "error", "ok"]
-    assert "id '2'" in said and "the server says 500" in said
+    assert "id '2'" in said and "ChatError: 2 attempts failed" in said and rows[2]["verdict"] is None
+    assert fault not in ("500", "429") or f"the server says {fault}" in said
     server.plan = lambda text, attempt: None
     asked = sum(server.asked.values())
     code, rows, _ = judged()
@@ -34,18 +37,32 @@ def test_failed_items_give_code_3_and_are_tried_again(server, judged):
     assert sum(server.asked.values()) == asked + 2, "only the failed pair, in both orders"
 
 
-@pytest.mark.parametrize("missing", ["OPENAI_BASE_URL", "OPENAI_API_KEY"])
-def test_a_missing_variable_is_bad_usage(server, judged, monkeypatch, missing):
-    monkeypatch.delenv(missing)
+ADDRESSES = ["", "localhost:8000", "ftp://x/v1", "http://", "http://me:secret@host/v1", "http://h/v1?k=secret"]
+KEYS = ["", "sk-a secret", "sk-secret\nb", "sk-secret…"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("OPENAI_BASE_URL", url) for url in ADDRESSES] + [("OPENAI_API_KEY", key) for key in KEYS],
+)
+def test_a_missing_or_wrong_variable_is_bad_usage_and_is_not_shown(server, judged, monkeypatch, variable, value):
+    monkeypatch.delenv(variable)
+    if value:
+        monkeypatch.setenv(variable, value)
     code, rows, said = judged()
-    assert (code, rows) == (2, None) and missing in said and said.count("\n") == 1
-    assert not server.asked
+    assert (code, rows) == (2, None) and variable in said and said.count("\n") == 1
+    assert not server.asked and "secret" not in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "judge", "wanted"),
     [
-        (["--set", "colour=red"], "openai/tiny", "colour"),
+        (["--set", "colour=red"], "openai/tiny", "no setting is called 'colour'"),
+        (["--set", "timeout=soon"], "openai/tiny", "timeout='soon': Input should be a valid number"),
+        (["--set", "attempts=2.5"], "openai/tiny", "attempts='2.5': Input should be a valid integer"),
+        (["--set", "attempts=0"], "openai/tiny", "attempts='0': Input should be greater than 0"),
+        (["--set", "concurrency=0"], "openai/tiny", "concurrency='0': Input should be greater than 0"),
+        (["--set", "logprobs=perhaps"], "openai/tiny", "logprobs='perhaps': Input should be a valid boolean"),
         (["--set", "timeout"], "openai/tiny", "NAME=VALUE"),
         (["--set", "max_cost=1"], "openai/tiny", "price_in"),
         ([], "openai/tiny#nonesuch", "nonesuch"),
@@ -59,11 +76,15 @@ def test_bad_usage(server, judged, arguments, judge, wanted):
     assert not server.asked
 
 
-def test_a_refused_key_is_told_and_nothing_is_lost(server, judged, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-key-0123456789")
-    code, rows, said = judged("--set", "concurrency=1")
+@pytest.mark.parametrize(
+    ("status", "reason"), [(401, "no"), (403, "no"), (404, "no model"), (302, "there"), (429, "insufficient_quota")]
+)
+def test_where_nothing_can_succeed_the_rest_is_not_asked(server, judged, status, reason):
+    """A refused key is one such case; that the message shows no key is checked wherever a file is judged."""
+    server.respond = lambda body, text: (status, {"error": {"code": reason, "message": f"{KEY} {reason}"}})
+    code, rows, said = judged("--set", "concurrency=2")
     assert code == 3 and {row["status"] for row in rows} == {"error"}
-    assert "401" in said and "sk-another" not in said and sum(server.asked.values()) == 1
+    assert str(status) in said and sum(server.asked.values()) <= 4
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(server, judged, tmp_path):

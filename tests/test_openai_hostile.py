@@ -13,24 +13,22 @@ from chat_server import KEY, good_reply
 
 MIB = 2**20
 MOST_SENT = 256 * MIB  # an endless reply ends here for a client that reads on and on
-HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n{}\r\n"
+HEAD = "HTTP/1.1 {}\r\nContent-Type: application/json\r\nConnection: close\r\n{}\r\n"
 
 
-def send(peer, *headers, body=()):
+def send(peer, *headers, body=(), status="200 OK"):
     """Head and body of a reply, piece by piece."""
-    peer.sendall(HEAD.format("".join(f"{header}\r\n" for header in headers)).encode())
+    peer.sendall(HEAD.format(status, "".join(f"{header}\r\n" for header in headers)).encode())
     for piece in body:
         peer.sendall(piece)
 
 
-def endless(peer, closing_):
-    send(peer, body=(b" " * MIB for _ in range(MOST_SENT // MIB)))
+def endless(peer, closing_, status="200 OK"):
+    send(peer, body=(b" " * MIB for _ in range(MOST_SENT // MIB)), status=status)
 
 
 def endless_error(peer, closing_):
-    peer.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
-    for _ in range(MOST_SENT // MIB):
-        peer.sendall(b"x" * MIB)
+    endless(peer, closing_, "400 Bad Request")
 
 
 @cache

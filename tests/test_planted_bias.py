@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from intervals import coverage
+from intervals import coverage, held
 from notebook_functions import functions_of
 
 from judgekit.bias.kinds import shrunken_rates
@@ -42,10 +42,6 @@ def position_truth(case):
 def position_estimates(case):
     """All measures of all simulations, each table read once."""
     return [position_numbers(position_drawn(case, k), N_BOOT) for k in range(SIMULATIONS)]
-
-
-def held(numbers, value):
-    return sum(bool(number.low <= value <= number.high) for number in numbers)
 
 
 @pytest.mark.parametrize("case", ["plain", "rich"])

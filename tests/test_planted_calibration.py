@@ -9,6 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from intervals import held
 from notebook_functions import functions_of
 
 from judgekit.people.calibration.maps import confidence_slope
@@ -42,10 +43,6 @@ def large(case, prompts=100_000):
 def alone(cases):
     """The same rows, as if every item had a prompt of its own."""
     return replace(cases, clusters=cases.items)
-
-
-def held(numbers, value):
-    return sum(bool(number.low <= value <= number.high) for number in numbers)
 
 
 @cache

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from intervals import coverage
+from intervals import coverage, held
 from notebook_functions import functions_of
 
 from judgekit.data.votes import Votes
@@ -39,10 +39,6 @@ def alone(votes):
 
 def said(planted):
     return planted.judge.values.argmax(1)
-
-
-def held(numbers, truth):
-    return sum(bool(number.low <= truth <= number.high) for number in numbers)
 
 
 def most_frequent(votes):

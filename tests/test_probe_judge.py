@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tiny_encoder import save_tiny_encoder
 
 from judgekit.data import paths
 from judgekit.data.files import load_plain
@@ -13,21 +12,18 @@ from judgekit.judges import Request, UnknownJudge, load_judge, request_of, shipp
 from judgekit.judges.names import slug
 from judgekit.judges.probe import ProbeJudge, load_ties, save_probe_judge
 from judgekit.models.registry import language_models
-from judgekit.models.states import StateReader
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    root = tmp_path_factory.mktemp("judge")
-    reader = StateReader(str(save_tiny_encoder(root / "bert")), limit=96)
-    inputs = inputs_of(reader, "mean", (1, 2))
+def folder(reader, tmp_path_factory):
+    folder, inputs = tmp_path_factory.mktemp("pairs"), inputs_of(reader, "mean", (1, 2))
     weight = np.random.default_rng(0).normal(size=(2 * inputs.width, 1))
     probe = SavedProbe("pair_logistic", (0, 1), inputs, weight, np.zeros(1))
-    save_probe_judge(probe, TieModel(0.5, -0.3, 100, 10), root / "pairs")
-    return root / "pairs"
+    save_probe_judge(probe, TieModel(0.5, -0.3, 100, 10), folder)
+    return folder
 
 
-def test_exchanging_the_responses_exchanges_the_probabilities(folder):
+def test_exchanging_the_responses_exchanges_the_probabilities_and_equal_ones_tie(folder):
     judge, pairs = load_judge(f"probe/{folder}"), load_sample("sample_natural")[:12]
     shown = [judge.judge([request_of(pair, order) for pair in pairs]) for order in ("ab", "ba")]
     for one, other in zip(*shown, strict=True):
@@ -36,13 +32,9 @@ def test_exchanging_the_responses_exchanges_the_probabilities(folder):
         )
         assert one.p_first + one.p_second + one.p_tie == pytest.approx(1)
     assert len({reply.verdict for reply in shown[0]}) > 1
-    assert judge.judge([]) == []
-
-
-def test_equal_responses_tie(folder):
-    pair = load_sample("sample_natural")[0]
-    (reply,) = load_judge(f"probe/{folder}").judge([Request(pair.question, "R", "R")])
+    (reply,) = judge.judge([Request(pairs[0].question, "R", "R")])
     assert reply.verdict == "tie" and reply.p_first == pytest.approx(reply.p_second)
+    assert judge.judge([]) == []
 
 
 def test_its_fingerprint_is_its_content(folder, tmp_path):

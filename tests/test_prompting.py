@@ -1,14 +1,12 @@
 """judgekit.studies.prompt_strategies: stored evaluators, what they earned and what they cost."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from chat_server import ANSWER, KEY, good_reply
+from judged_file import python_in
 from notebook_functions import functions_of
 from tiny_causal import save_tiny
 
@@ -197,15 +195,7 @@ def test_the_notebook_asks_a_live_model(server, tmp_path):
     }
     (tmp_path / "live.yaml").write_text(json.dumps(parameters))
     command = "-m papermill notebooks/32_prompt_strategies.ipynb out.ipynb -f live.yaml -k python3".split()
-    done = subprocess.run(
-        [sys.executable, *command, "--no-progress-bar"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    python_in(tmp_path, *command, "--no-progress-bar", timeout=300)
     numbers = json.loads((tmp_path / "outputs/live/results/32_prompt_strategies.json").read_text())["numbers"]
     pairs = load_set(SET)
     assert sum(server.asked.values()) == 4 * len(pairs)

@@ -105,9 +105,6 @@ def test_a_p_value_of_drawn_orders_is_never_zero_and_of_all_orders_exact(n):
     assert found["p_value"] == pytest.approx(2 / math.factorial(n) if n <= 7 else 1 / 100)
 
 
-# ---------------------------------------------------------------- on the two axes of 30_score_benchmarks
-
-
 QUALITY = {"pandalm": "accuracy", "autoj": "agreement"}
 COUNTED = {"pandalm": 999, "autoj": 1392, "llmbar_neighbor": 134, "llmbar_manual": 46}
 

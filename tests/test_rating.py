@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from chat_server import KEY, ChatServer, good_reply, running
+from chat_server import good_reply
 from tiny_encoder import save_tiny_encoder
 
 from judgekit.cli import main
@@ -19,7 +19,6 @@ from judgekit.inside.aspects import Aspect, AspectError, load_aspects, shown_res
 from judgekit.inside.rating import Rater, RaterError, evaluate_samples, load_rater, rater_names, save_rater
 from judgekit.inside.representations import inputs_of, rated_text
 from judgekit.inside.saved_probes import ProbeError, SavedProbe
-from judgekit.models.states import StateReader
 from judgekit.scoring.store import VerdictStore
 
 ASPECTS = ("fluency", "logicality")
@@ -30,12 +29,6 @@ SAMPLES = [
     {"id": 4, "question": "Which one?", "response": "Output (a)", "note": {"kept": [1]}},
 ]
 PAIRS = [(sample["question"], sample["response"]) for sample in SAMPLES]
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory):
-    folder = save_tiny_encoder(tmp_path_factory.mktemp("model") / "bert")
-    return StateReader(str(folder), limit=96)
 
 
 def rater_on(reader, classes=(0, 1), seed=0):
@@ -94,16 +87,11 @@ def test_a_bad_sample_is_named(reader, sample, words):
         evaluate_samples([SAMPLES[0], sample], rater_on(reader))
 
 
-def test_samples_come_from_a_file_too(folder, tmp_path, reader):
+def test_a_saved_rater_rates_alike_and_samples_come_from_a_file_too(folder, tmp_path, reader):
     path = tmp_path / "answers.json"
     path.write_text(json.dumps(SAMPLES), encoding="utf-8")
     assert evaluate_samples(path, folder) == evaluate_samples(SAMPLES, rater_on(reader))
-
-
-def test_a_saved_rater_rates_alike(folder, reader):
-    loaded = load_rater(folder)
-    assert loaded.rate(PAIRS) == rater_on(reader).rate(PAIRS, reader)
-    assert loaded.fingerprint == rater_on(reader).fingerprint != rater_on(reader, seed=1).fingerprint
+    assert load_rater(folder).fingerprint == rater_on(reader).fingerprint != rater_on(reader, seed=1).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -140,18 +128,14 @@ def test_probes_that_do_not_go_together_are_refused(reader):
         Rater("elsewhere", {"../else": binary["fluency"]})
 
 
-def test_another_model_is_refused(folder, tmp_path, capsys):
+def test_another_model_is_refused(folder, tmp_path, run_file):
     """The folder of the model holds other weights than those that the probes were fitted on."""
     model = load_rater(folder).model
-    kept = tmp_path / "kept"
-    shutil.copytree(model, kept)
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text(json.dumps(SAMPLES[0]) + "\n", encoding="utf-8")
+    kept = shutil.copytree(model, tmp_path / "kept")
     try:
         save_tiny_encoder(model, seed=5)
-        code = main(["rate", str(answers), "--probe", str(folder), "--out", str(tmp_path / "out.jsonl")])
-        assert (code, (tmp_path / "out.jsonl").exists()) == (2, False)
-        assert "model_fingerprint" in capsys.readouterr().err
+        code, rows, said = run_file("rate", "--probe", folder, rows=SAMPLES[:1])
+        assert (code, rows) == (2, None) and "model_fingerprint" in said
     finally:
         shutil.rmtree(model)
         shutil.copytree(kept, model)
@@ -172,43 +156,35 @@ def test_the_shipped_raters_work_offline_and_say_what_they_are():
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("rows", "words"),
     [
-        ('{"question": "q"}\n', "line 1: field 'response' is missing"),
-        ('{"question": "q", "response": "r", "fluency": 1}\n', "line 1: field 'fluency' is there already"),
-        ("", "holds no responses"),
+        ([{"question": "q"}], "line 1: field 'response' is missing"),
+        ([{"question": "q", "response": "r", "fluency": 1}], "line 1: field 'fluency' is there already"),
+        ([], "holds no responses"),
     ],
 )
-def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, capsys, content, words):
-    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
-    path.write_text(content)
-    assert main(["rate", str(path), "--probe", str(folder), "--out", str(out)]) == 2
-    said = capsys.readouterr().err
-    assert words in said and str(path) in said
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["answers.jsonl", "rater"]
+def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, run_file, rows, words):
+    code, _, said = run_file("rate", "--probe", folder, rows=rows)
+    assert code == 2 and words in said and str(run_file.path) in said
+    assert sorted(each.name for each in tmp_path.iterdir()) == [run_file.path.name, "rater"]
 
 
-def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path, capsys, reader):
-    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
-    path.write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES), encoding="utf-8")
-    assert main(["rate", str(path), "--probe", str(folder), "--out", str(out), "--quiet"]) == 0
-    assert [json.loads(line) for line in out.read_text().splitlines()] == evaluate_samples(SAMPLES, rater_on(reader))
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["answers.jsonl", "rated.jsonl", "rater"]
-    assert main(["rate", str(path), "--probe", str(folder), "--out", "-", "--quiet", "--top-percent", "0.5"]) == 0
+def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path, run_file, capsys, reader):
+    code, rows, _ = run_file("rate", "--probe", folder, "--quiet", rows=SAMPLES)
+    assert code == 0 and rows == evaluate_samples(SAMPLES, rater_on(reader))
+    assert sorted(each.name for each in tmp_path.iterdir()) == [run_file.path.name, "rater", run_file.out.name]
+    files = [str(run_file.path), "--probe", str(folder), "--out", "-"]
+    assert main(["rate", *files, "--quiet", "--top-percent", "0.5"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_without_a_probe_the_command_says_which_one_rated(tmp_path, capsys):
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps(SAMPLES[0]) + "\n", encoding="utf-8")
-    assert main(["rate", str(path), "--out", str(tmp_path / "o"), "--store", str(tmp_path / "s")]) == 0
-    assert "1 rating by gsm8k-binary" in capsys.readouterr().err
+def test_without_a_probe_the_command_says_which_one_rated(run_file):
+    code, _, said = run_file("rate", rows=SAMPLES[:1])
+    assert code == 0 and "1 rating by gsm8k-binary" in said
 
 
-def test_an_interrupted_run_goes_on_and_gives_the_same(folder, tmp_path, capsys, monkeypatch):
-    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
-    path.write_text("".join(json.dumps(sample) + "\n" for sample in SAMPLES), encoding="utf-8")
-    command = ["rate", str(path), "--probe", str(folder), "--out", str(out), "--batch-size", "1"]
+def test_an_interrupted_run_goes_on_and_gives_the_same(folder, run_file, monkeypatch):
+    command = ["rate", "--probe", folder, "--batch-size", "1"]
     read, put = [], VerdictStore.put
 
     def interrupted(self, judge, decoding, replies):
@@ -218,15 +194,12 @@ def test_an_interrupted_run_goes_on_and_gives_the_same(folder, tmp_path, capsys,
             raise KeyboardInterrupt
 
     monkeypatch.setattr(VerdictStore, "put", interrupted)
-    assert main(command) == 130
-    assert not out.exists()
-    assert "2 ratings are kept in" in capsys.readouterr().err
-    assert main(command) == 0
-    assert sum(read) == len(SAMPLES)  # nothing was read twice
-    found = out.read_text()
+    code, rows, said = run_file(*command, rows=SAMPLES)
+    assert (code, rows) == (130, None) and "2 ratings are kept in" in said
+    code, found, _ = run_file(*command, rows=SAMPLES)
+    assert code == 0 and sum(read) == len(SAMPLES)  # nothing was read twice
     monkeypatch.undo()
-    assert main([*command, "--no-resume"]) == 0
-    assert out.read_text() == found
+    assert run_file(*command, "--no-resume", rows=SAMPLES)[:2] == (0, found)
 
 
 QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5", "--quiet"]
@@ -241,33 +214,24 @@ def scored(body, text):
 
 
 @pytest.fixture
-def rate(monkeypatch, tmp_path, capsys):
+def rate(serve, run_file):
     """Rate some rows: exit code, rows or None, standard error, and what the server was asked."""
-    path, out = tmp_path / "answers.jsonl", tmp_path / "rated.jsonl"
 
     def run(*arguments, rows=ANSWERS, respond=scored):
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        out.unlink(missing_ok=True)
-        with running(ChatServer(respond=respond)) as server:
-            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-            monkeypatch.setenv("OPENAI_API_KEY", KEY)
-            code = main(["rate", str(path), "--out", str(out), "--judge", "openai/tiny", *QUICK, *arguments])
-            asked = sum(server.asked.values())
-        said = capsys.readouterr().err
-        assert KEY not in said and "Traceback" not in said
-        return code, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else None, said, asked
+        server = serve(respond=respond)
+        found = run_file("rate", "--judge", "openai/tiny", *QUICK, *arguments, rows=rows)
+        return *found, sum(server.asked.values())
 
-    run.folder = tmp_path
     return run
 
 
-def test_a_model_rates_every_aspect(rate):
+def test_a_model_rates_every_aspect(rate, run_file, tmp_path):
     code, rows, _, asked = rate()
     assert (code, asked) == (0, len(ANSWERS) * len(REASONING))
     assert [[row[aspect] for aspect in REASONING] for row in rows] == [[4] * 5, [2] * 5]
     assert [row["total_score"] for row in rows] == [20, 10]
     assert (rows[1]["prediction"], rows[1]["note"]) == ("No.", 1)
-    assert sorted(each.name for each in rate.folder.iterdir()) == ["answers.jsonl", "rated.jsonl"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [run_file.path.name, run_file.out.name]
 
 
 def test_the_best_share_and_other_aspects(rate):
@@ -454,7 +418,6 @@ def test_a_file_of_ones_own_is_read(tmp_path):
         ({}, "holds no aspect"),
         ({"fluency": 3}, "field 'fluency' is int"),
         ({"fluency": [{"id": 1, "score": 3}]}, r"\(fluency\):0: field 'eval_prompt' is missing"),
-        ({"fluency": [{"id": 1, "eval_prompt": "Hello", "score": 3}]}, "field 'eval_prompt' does not hold"),
         ({"fluency": [{"id": 1, "eval_prompt": PROMPT, "score": 6}]}, "field 'score' is 6"),
     ],
 )

@@ -30,11 +30,7 @@ def long_file(tmp_path):
 
 
 def check_verdicts(out):
-    """Every row once, in order, with its own verdict."""
     assert [(row["id"], row["verdict"]) for row in read_lines(out)] == [(i, verdict_of(i)) for i in range(N)]
-
-
-# ---------------------------------------------------------------- without Ray
 
 
 def test_a_worker_replies_as_the_judge_does_here(tmp_path):
@@ -47,9 +43,6 @@ def test_a_worker_replies_as_the_judge_does_here(tmp_path):
     replies = pickle.loads(pickle.dumps(worker.replies(7, sent, [0, 1, 2, 4])))  # noqa: S301
     given = load_judge("baseline/longer").judge(requests)
     assert replies == {7 + n: given[n] for n in (0, 1, 2, 4)}
-
-
-# ---------------------------------------------------------------- with Ray
 
 
 def started(path, out, judge="baseline/longer"):

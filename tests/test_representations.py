@@ -179,14 +179,6 @@ def test_probes_read_what_they_were_fitted_on_in_one_pass(readers, monkeypatch, 
         np.testing.assert_allclose(probe.probabilities(states[name]), own, atol=1e-6)
 
 
-def test_a_probe_of_another_model_or_reading_is_refused(folders, readers):
-    probe, texts, _ = fitted_on(readers["bert"], "mean", (1,))
-    with pytest.raises(ProbeError, match="model_fingerprint"):
-        states_for({"probe": probe}, readers["llama"], texts)
-    with pytest.raises(ProbeError, match="limit"):
-        states_for({"probe": probe}, StateReader(str(folders["bert"]), limit=16), texts)
-
-
 def test_what_is_not_there_is_refused(readers, tmp_path):
     with pytest.raises(ValueError, match="'median' is none of mean"):
         inputs_of(readers["bert"], "median", (1,))

@@ -56,9 +56,6 @@ def tracked(pattern="*"):
     return [ROOT / name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
-# ---------------------------------------------------------------- the threat list
-
-
 def threats(text):
     """Rows of the table of SECURITY.md: threat to the tests named beside it."""
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
@@ -85,8 +82,6 @@ def test_every_threat_names_tests_that_exist():
     table = "| threat | what is done | tests |\n|---|---|---|\n| a | b | `test_x.py::test_y` |\n| c | d | none |\n"
     assert threats(table) == {"a": [("test_x", "test_y")], "c": []}
 
-
-# ---------------------------------------------------------------- secrets in the repository
 
 SECRETS = {
     "AWS key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -148,9 +143,6 @@ def test_planted_secrets_are_seen():
     assert secrets_in(said) == []
 
 
-# ---------------------------------------------------------------- code that would execute or trust a file
-
-
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 BENCHES = [*sorted((ROOT / "tests" / "bench").glob("*.py")), ROOT / "tests" / "torture.py"]
 
@@ -160,9 +152,6 @@ def test_notebooks_and_benches_execute_no_file_either():
     found |= {path.name: [what for text, _ in code_of(path) for what in dangers(text)] for path in NOTEBOOKS}
     assert BENCHES and len(NOTEBOOKS) > 20
     assert not any(found.values()), found
-
-
-# ---------------------------------------------------------------- dependencies
 
 
 def test_every_dependency_is_pinned_and_what_is_installed_fits_together():
@@ -178,14 +167,12 @@ def test_every_dependency_is_pinned_and_what_is_installed_fits_together():
 
 
 @pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS)
-def test_a_text_is_judged_and_not_obeyed(tmp_path, text):
+def test_a_text_is_judged_and_not_obeyed(judge_file, tmp_path, text):
     """Through the command line, the store and the file it writes: as question, response, reference and id."""
     row = {"id": text, "question": text, "response_a": text, "response_b": "two", "reference": text, "label": "A"}
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
-    pairs.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    assert main(["judge", str(pairs), "--judge", "baseline/features", "--out", str(out), "--quiet"]) == 0
-    assert json.loads(out.read_text(encoding="utf-8"))["id"] == text
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "pairs.jsonl"]
+    code, (judged,), _ = judge_file("baseline/features", "--quiet", rows=[row])
+    assert code == 0 and judged["id"] == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.jsonl", "verdicts.jsonl"]
 
 
 @pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS)
@@ -242,9 +229,6 @@ def test_formulas_are_seen(tmp_path, monkeypatch, name):
     monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     path = save_data("sample", "keys", pd.DataFrame({"item_id": [COMMANDS[name], "-1.5", "a=b"]}))
     assert formulas(readable(path)) == [COMMANDS[name]]
-
-
-# ---------------------------------------------------------------- names that are paths
 
 
 @pytest.mark.parametrize("name", ["../x", "x/../../y", "/etc", "a\0b", "", "..", "x;y", "$(x)"])

@@ -9,13 +9,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
 import yaml
+from judged_file import python_in
 from test_workflow import write_notebook
 
 from judgekit.data.paths import project_root
@@ -192,15 +192,7 @@ def make_project(folder):
 
 def made(folder, environment, *arguments):
     """The chain of a project is made; its numbers by notebook, and what every notebook printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", *arguments],
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    python_in(folder, "-m", "judgekit.report.workflow", "make", "sample", *arguments, timeout=300, **environment)
     numbers, printed = {}, {}
     for name in NOTEBOOKS:
         outputs = folder / "outputs" / "sample"

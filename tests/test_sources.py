@@ -255,9 +255,6 @@ def test_fetch_all_tries_everything_and_then_lists_the_failures(upstream, cache,
     assert "100%" in capfd.readouterr().err
 
 
-# --- the hub
-
-
 def test_rows_on_the_hub_are_downloaded_verified_and_kept(upstream, cache, monkeypatch):
     path = cache / "made.parquet"
     pq.write_table(pa.Table.from_pylist([{"n": 1, "turns": [{"role": "user"}]}, {"n": 2, "turns": []}]), path)
@@ -292,7 +289,6 @@ def test_rows_of_lists_and_lines(authored_mirror):
     ("text", "file", "words"),
     [
         (b'{"a": 1}\n{"a": ', "f.jsonl", "f.jsonl:1: is not JSON"),
-        (b"[1]", "f.json", "f.json:0: the row is int"),
         (b"[", "f.json", "f.json: is not JSON"),
     ],
 )
@@ -303,15 +299,9 @@ def test_malformed_files_are_named(authored_mirror, text, file, words):
 
 
 def test_fields_of_a_wrong_type_are_named():
-    row = Row({"n": True, "t": 3, "l": ["x"], "label": 7, "o": []}, "f.json", 4)
-    for read, words in [
-        (lambda: row.text("absent"), "f.json:4: field 'absent' is missing"),
-        (lambda: row.whole("n"), "f.json:4: field 'n' is bool, not a whole number"),
-        (lambda: row.text("t"), "f.json:4: field 't' is int, not text"),
-        (lambda: row.texts("l", n=2), "f.json:4: field 'l' holds 1 texts, not 2"),
-        (lambda: row.code("label", {0: "A", 1: "B"}), "f.json:4: field 'label' is 7, not one of 0, 1"),
-        (lambda: row.code("n", {1: "A"}), "f.json:4: field 'n' is True, not one of 1"),
-        (lambda: row.inner("o"), "f.json:4: field 'o' is list, not an object"),
-    ]:
-        with pytest.raises(DataError, match=re.escape(words)):
-            read()
+    """The kinds that no set of test_benchmarks.py or test_corpora.py holds."""
+    row = Row({"n": True, "o": []}, "f.json", 4)
+    with pytest.raises(DataError, match=r"f\.json:4: field 'n' is bool, not a whole number"):
+        row.whole("n")
+    with pytest.raises(DataError, match=r"f\.json:4: field 'o' is list, not an object"):
+        row.inner("o")

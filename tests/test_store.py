@@ -46,10 +46,6 @@ def everything(store):
     return {key: load_reply(reply) for key, reply in rows}
 
 
-def start_writer(path, name):
-    return subprocess.Popen([sys.executable, "-c", WRITER, str(path), name], stdout=subprocess.PIPE, text=True)
-
-
 def kill_after(writer, n_lines):
     """Read some acknowledgements, kill, read the rest: how many batches had returned."""
     returned = [writer.stdout.readline() for _ in range(n_lines)]
@@ -64,7 +60,8 @@ def kill_after(writer, n_lines):
 @pytest.mark.parametrize("names", ["a", "ab"])
 def test_what_was_put_survives_killed_processes_that_write_at_once(tmp_path, names):
     path = tmp_path / "new" / "verdicts.sqlite"
-    writers = {name: start_writer(path, name) for name in names}
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = {name: subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in names}
     counts = {name: kill_after(writer, 30) for name, writer in writers.items()}
     assert min(counts.values()) >= 30
     keys = {f"{name}-{n}-{k}" for name, n_batches in counts.items() for n in range(n_batches) for k in range(5)}

@@ -34,17 +34,12 @@ def essence(verdicts):
     return [(v.item_id, v.order, v.verdict, v.p_a, v.p_b, v.p_tie, v.status) for v in verdicts]
 
 
-def test_both_orders_are_repeated_as_they_were_said(file, pairs, verdicts):
-    judge = TrackedJudge(file)
-    assert judge.fingerprint == load_judge(NAME).fingerprint and judge.about["torch"] == "2"
-    assert essence(run_judge(judge, pairs, VerdictStore(":memory:"), progress=False)) == essence(verdicts)
-
-
-def test_what_a_store_holds_of_the_model_does_not_stand_for_what_is_tracked(file, pairs, verdicts):
-    store, model = VerdictStore(":memory:"), load_judge(NAME)
+def test_both_orders_are_repeated_as_they_were_said_whatever_a_store_holds_of_the_model(file, pairs, verdicts):
+    store, model, judge = VerdictStore(":memory:"), load_judge(NAME), TrackedJudge(file)
+    assert judge.fingerprint == model.fingerprint and judge.about["torch"] == "2"
     keys = [request_key(model, request_of(pair, order)) for pair in pairs for order in ORDERS]
     store.put(model.fingerprint, model.decoding, dict.fromkeys(keys, Reply("first", 0.9, 0.1, 0.0)))
-    assert essence(run_judge(TrackedJudge(file), pairs, store, progress=False)) == essence(verdicts)
+    assert essence(run_judge(judge, pairs, store, progress=False)) == essence(verdicts)
 
 
 def test_a_pair_is_found_by_what_it_shows_not_by_its_name_or_side(file, pairs, verdicts):

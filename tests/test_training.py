@@ -440,10 +440,6 @@ def test_a_saved_fit_is_the_judge(tmp_path):
     first = FeaturesJudge(tmp_path / "new")
     save_features(fit_features(feature_table(pairs)), tmp_path / "again")
     assert FeaturesJudge(tmp_path / "again").fingerprint == first.fingerprint
-    model["features"] = model["features"][:-1]
-    path.write_text(json.dumps(model))
-    with pytest.raises(ValueError, match="other features"):
-        FeaturesJudge(tmp_path / "new")
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,10 @@ above`` from ``git_state()``, the causal one before its weights were saved.
 """
 
 import json
-import os
-import subprocess
-import sys
 from shutil import copytree, ignore_patterns
 
 import pytest
-from judged_file import write_pairs
+from judged_file import python_in, write_pairs
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
 
@@ -60,10 +57,7 @@ def elsewhere(tmp_path_factory):
 
 
 def run(folder, *words):
-    environment = os.environ | {"PYTHONPATH": str(folder / "site")}
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    return python_in(folder, *words, PYTHONPATH=str(folder / "site")).stdout
 
 
 def test_a_causal_judge_is_trained_without_a_checkout(elsewhere):

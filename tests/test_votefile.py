@@ -95,7 +95,7 @@ def test_a_file_of_something_else_is_left_as_it_was(tmp_path, content):
     assert path.read_text() == content
 
 
-def test_a_missing_last_line_end_is_no_torn_line(tmp_path, recwarn):
+def test_a_line_without_a_sum_is_read_and_a_missing_last_line_end_is_no_torn_line(tmp_path, recwarn):
     path = tmp_path / "v.jsonl"
     path.write_text(json.dumps(fields(pair=...)))  # as a file without hashes of texts is
     written(path, vote("i2"))
@@ -137,12 +137,6 @@ def test_a_flipped_bit_is_a_sentence_and_never_another_vote(tmp_path):
     """Before lines had a sum, one made a vote another item's, or unconfirmed."""
     report = flipped(*flips(tmp_path)["votes"], random.Random(5), 500)
     assert report["lost"] == 0 and report["refused"] > 400
-
-
-def test_a_line_without_a_sum_is_read(tmp_path):
-    path = tmp_path / "v.jsonl"
-    path.write_text(json.dumps(fields()) + "\n")
-    assert read_votes(path).items == ("i1",)
 
 
 def test_what_could_not_be_read_is_not_written(tmp_path):

@@ -1,13 +1,12 @@
 """A language model goes through every notebook that judges, by a run's parameters alone."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 import yaml
+from judged_file import python_in, rows_of_pairs
 from papermill import inspect_notebook
 from tiny_causal import save_tiny
 
@@ -19,14 +18,10 @@ ROOT = project_root()
 SET, VOTED, OWN = "sample_adversarial", "sample_natural", "file:own.jsonl"
 ROWS = [{"question": f"Q{n}?", "response_a": "yes " * n, "response_b": "no", "label": "AB"[n % 2]} for n in range(1, 9)]
 LISTED = ["baseline/longer", "baseline/features", "tiny"]
-NOTEBOOKS = {
+NOTEBOOKS = {  # what is not said here is the notebook's default
     "30_score_benchmarks": {
         "sets": [SET, VOTED, OWN],
         "judges": {"all": LISTED},
-        "main_table": {VOTED: ["accuracy"]},
-        "adversarial_table": {SET: ["accuracy"]},
-        "quality_sets": [VOTED],
-        "adversarial_set": SET,
     },
     "61_calibration": {
         "sets": {SET: [SET, "label"], f"{VOTED}_votes": [VOTED, "votes"]},
@@ -43,7 +38,7 @@ NOTEBOOKS = {
         "drawn": ["tiny", "features", "longer"],
     },
     "34_jury_and_cascade": {"juries": {SET: {"all": LISTED}}, "cascades": {SET: [["baseline/features", "tiny"]]}},
-    "40_position_bias": {"asked": {SET: ["tiny", "baseline/longer"]}, "consensus": SET, "symmetric": {}},
+    "40_position_bias": {"asked": {SET: ["tiny", "baseline/longer"]}, "symmetric": {}},
     "41_verbosity_bias": {
         "sets": {SET: ["tiny", "baseline/features"]},
         "slugs": {},
@@ -63,7 +58,7 @@ NOTEBOOKS = {
         "queries": 2,
         "shielded": ["baseline/longer"],
     },
-    "44_domains": {"groupings": [VOTED, SET], "trained": ["tiny"], "drawn": ["tiny"], "n_permutations": 50},
+    "44_domains": {"trained": ["tiny"], "drawn": ["tiny"], "n_permutations": 50},
     "60_human_consensus": {
         "voted": [VOTED],
         "stating": ["tiny", "baseline/features"],
@@ -87,7 +82,7 @@ NOTEBOOKS = {
 }
 
 READERS = ["baseline/longer", "baseline/features", "encoder/minilm"]
-ALONE = {  # pairs of one's own and nothing else; what is not said here is the notebook's default
+ALONE = {  # pairs of one's own and nothing else
     "30_score_benchmarks": {"sets": [OWN], "judges": {"all": READERS}},
     "31_compare_judges": {"sets": [OWN], "judges": {"all": READERS}, "pictured": [OWN]},
     "34_jury_and_cascade": {"juries": {OWN: {"all": READERS}}, "cascades": {OWN: [READERS[1:]]}},
@@ -119,12 +114,9 @@ def walk(folder, run, kind, notebooks, pairs=ROWS):
     for name, given in files.items():
         (params / f"{name}.yaml").write_text(yaml.safe_dump(given))
     (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
-    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     found = {}
     for name in notebooks:
-        command = [sys.executable, "-m", "judgekit.report.workflow", "run", name, run]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-2000:]
+        python_in(folder, "-m", "judgekit.report.workflow", "run", name, run, OMP_NUM_THREADS="1")
         found[name] = json.loads((folder / "outputs" / run / "results" / f"{name}.json").read_text())
     return found
 
@@ -152,8 +144,7 @@ def test_a_model_of_each_architecture_goes_through_the_whole_chain(project, kind
 @pytest.mark.slow
 def test_notebooks_take_pairs_of_ones_own_and_nothing_else(project):
     pairs = load_sample("sample_natural")[:60]
-    fields = ("question", "response_a", "response_b", "label")
-    found = walk(project, "alone", "qwen3", ALONE, [{name: getattr(pair, name) for name in fields} for pair in pairs])
+    found = walk(project, "alone", "qwen3", ALONE, rows_of_pairs(pairs))
     assert found["30_score_benchmarks"]["numbers"]["scores.own.minilm.accuracy"]["n"] == len(pairs)
     assert found["40_position_bias"]["numbers"]["position.minilm.own.consistency"]["value"] == 1
     assert "compare.own.minilm_vs_longer.difference" in found["31_compare_judges"]["numbers"]
@@ -169,14 +160,9 @@ def test_a_run_of_ones_own_ends_with_its_report(project):
     (project / "voted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (project / "params").mkdir(exist_ok=True)
     shutil.copytree(ROOT / "report", project / "report", ignore=shutil.ignore_patterns("build", "*.pdf"))
-    environment = os.environ | {"PYTHONPATH": str(project), "OMP_NUM_THREADS": "1"}
 
     def give(*words):
-        done = subprocess.run(
-            [sys.executable, "-m", *words], cwd=project, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stderr
+        return python_in(project, "-m", *words, OMP_NUM_THREADS="1").stderr
 
     judges = ("--judge", "encoder/minilm", "--judge", "baseline/features")
     give("judgekit", "new", "ours", "--pairs", "voted.jsonl", *judges, "--title", "Ours & 50 % of it")

@@ -6,13 +6,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import time
 
 import nbformat
 import pytest
 import yaml
+from judged_file import python_in
 from notebook_functions import code_of
 from papermill import inspect_notebook
 
@@ -53,20 +52,14 @@ def give(project, text):
 # ---------------------------------------------------------------- parameters
 
 
-def test_every_run_of_the_repository_has_valid_parameters():
-    assert {"sample", "laptop"} <= set(workflow.runs())
-    assert len(CHAIN) >= 8
-    for run, name in CHAIN:
-        assert read_parameters(run, name)["run"] == run
-
-
 def test_every_notebook_is_in_the_sample_and_a_file_there_says_more_than_the_run():
     assert {workflow.notebook_of(job) for job in jobs_of("sample")} == set(notebook_list())
     for path in (ROOT / "params" / "sample").glob("*.yaml"):
         assert set(yaml.safe_load(path.read_text(encoding="utf-8"))) > {"run"}, path.name
 
 
-def test_a_parameter_file_holds_only_what_differs():
+def test_a_parameter_file_is_valid_and_holds_only_what_differs():
+    assert {"sample", "laptop"} <= set(workflow.runs()) and len(CHAIN) >= 8
     for run, name in CHAIN:
         (text,) = [text for text, tags in code_of(workflow.notebook_path(name)) if "parameters" in tags]
         tree = ast.parse(text)
@@ -76,37 +69,33 @@ def test_a_parameter_file_holds_only_what_differs():
         assert not same, f"params/{run}/{name}.yaml repeats the default of {same}"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("run: sample\nn_pairs: 3\n", r"10_count.yaml: the notebook has no parameter 'n_pairs'; it has n, run"),
-        ("run: laptop\n", r"params/sample/10_count.yaml: run is 'laptop', but the folder says 'sample'"),
-        ("", "run is None"),
-        ("- run\n- sample\n", "expected 'name: value' lines"),
-        ("run: [sample\n", r"params/sample/10_count.yaml is not YAML"),
-    ],
-    ids=["misspelt", "other run", "empty", "list", "no YAML"],
-)
-def test_a_faulty_file_is_refused_with_its_name(project, text, words):
-    give(project, text)
-    with pytest.raises(WorkflowError, match=words):
-        read_parameters("sample", "10_count")
-
-
-# ---------------------------------------------------------------- the list
+READERS = {
+    "params/sample/10_count.yaml": lambda: read_parameters("sample", "10_count"),
+    "params/sample/resources.yaml": lambda: workflow.make_run("sample", 1),
+    "notebooks/notebooks.yaml": notebook_list,
+}
+PARAMS, RESOURCES, LIST = READERS
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("file", "text", "words"),
     [
-        ("10_count:\n  aftr: [x]\n", "10_count has unknown fields aftr"),
-        ("10_count:\n  after: [11_later]\n11_later:\n", "after 11_later, which does not stand before it"),
+        (PARAMS, "run: sample\nn_pairs: 3\n", "10_count.yaml: the notebook has no parameter 'n_pairs'; it has n, run"),
+        (PARAMS, "run: laptop\n", f"{PARAMS}: run is 'laptop', but the folder says 'sample'"),
+        (PARAMS, "", "run is None"),
+        (PARAMS, "- run\n- sample\n", "expected 'name: value' lines"),
+        (PARAMS, "run: [sample\n", f"{PARAMS} is not YAML"),
+        (LIST, "10_count:\n  aftr: [x]\n", "10_count has unknown fields aftr"),
+        (LIST, "10_count:\n  after: [11_later]\n11_later:\n", "after 11_later, which does not stand before it"),
+        (RESOURCES, "10_coumt: {gpu: 1}\n", "the run has no job '10_coumt'; it has 10_count"),
+        (RESOURCES, "10_count: gpu\n", "10_count: expected 'resource: number' lines"),
+        (RESOURCES, "[10_count]\n", f"{RESOURCES}: expected 'name: value' lines"),
     ],
 )
-def test_a_faulty_list_is_refused(project, text, words):
-    (project / "notebooks" / "notebooks.yaml").write_text(text)
+def test_a_faulty_file_is_refused_with_its_name(project, file, text, words):
+    (project / file).write_text(text)
     with pytest.raises(WorkflowError, match=words):
-        notebook_list()
+        READERS[file]()
 
 
 def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
@@ -118,23 +107,8 @@ def test_a_notebook_with_several_files_of_parameters_is_several_jobs(project):
     (folder / "resources.yaml").write_text("10_count-a: {gpu: 1}\n")
     assert jobs_of("gpu") == {"10_count-a": [], "10_count-b": [], "20_more": ["10_count-a", "10_count-b"]}
     assert list(jobs_of("gpu")) == ["10_count-a", "10_count-b", "20_more"]
-    assert workflow.resources_of("gpu") == {"10_count-a": {"gpu": 1}}
+    assert workflow.resources_of("gpu") == {"10_count-a": {"gpu": 1}} and workflow.resources_of("sample") == {}
     assert run_notebook("10_count-a", "gpu").name == "10_count-a.ipynb"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("10_coumt: {gpu: 1}\n", "the run has no job '10_coumt'; it has 10_count"),
-        ("10_count: gpu\n", "10_count: expected 'resource: number' lines"),
-        ("[10_count]\n", "params/sample/resources.yaml: expected 'name: value' lines"),
-    ],
-)
-def test_faulty_resources_are_refused(project, text, words):
-    assert workflow.resources_of("sample") == {}
-    (project / "params" / "sample" / "resources.yaml").write_text(text)
-    with pytest.raises(WorkflowError, match=words):
-        workflow.make_run("sample", 1)
 
 
 def test_a_job_whose_results_are_tracked_is_kept_and_what_ships_judges(project, monkeypatch):
@@ -267,10 +241,7 @@ def checkout(tmp_path):
 
 def planned(folder):
     """The notebooks that a chain would execute."""
-    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nolock", "--rerun-triggers", "mtime"]
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = python_in(folder, *"-m snakemake -n --cores 1 --nolock --rerun-triggers mtime".split())
     return set(re.findall(r"(?m)^rule (\d\d_\w+):", done.stdout + done.stderr))
 
 

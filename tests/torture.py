@@ -241,7 +241,6 @@ def chain():
 
 
 def copy_of_checkout(folder):
-    """Copy the tracked files."""
     done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True)
     for name in filter(None, done.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -445,7 +444,6 @@ def served():
 
 
 def main():
-    """Torture, and save what came of it."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--only", nargs="+", help="kinds of faults; all by default")

@@ -8,12 +8,11 @@ with the first alone, and with both. Writes ``bench.blend_<name>.*`` to the run'
 import argparse
 import statistics
 
-from encoder_speed import ROUNDS, ratio_of, seconds_of
+from encoder_speed import ROUNDS, ratio_of, save_bench, seconds_of
 
-from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.names import slug
-from judgekit.report import save_results
 from judgekit.stats import Number
 from judgekit.studies.score_benchmarks import peak_mb
 
@@ -52,9 +51,7 @@ def main():
         f"{family}.peak_mb": Number(peak_mb(), spec=",.0f"),
         f"{family}.encoder_peak_mb": Number(alone, spec=",.0f"),
     }
-    for name, number in numbers.items():
-        print(f"{name}: {number} {number.interval}")
-    save_results(chosen.run, "bench", numbers, data=set_hashes([SET]), variant=f"blend_{slug(chosen.name)}")
+    save_bench(chosen.run, f"blend_{slug(chosen.name)}", numbers, [SET])
 
 
 if __name__ == "__main__":

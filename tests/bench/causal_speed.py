@@ -13,13 +13,12 @@ import argparse
 import statistics
 
 import torch
-from encoder_speed import seconds_of
+from encoder_speed import save_bench, seconds_of
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.names import slug as slug_of
 from judgekit.models.causal import shared_start
-from judgekit.report import save_results
 from judgekit.stats import Number
 from judgekit.studies.score_benchmarks import peak_mb
 
@@ -126,9 +125,7 @@ def main():
         f"{family}.peak_mb": Number(peak, spec=",.0f"),
         f"{family}.threads": Number(torch.get_num_threads()),
     }
-    for name, number in numbers.items():
-        print(f"{name}: {number} {number.interval}")
-    save_results(chosen.run, "bench", numbers, variant=f"causal_{slug_of(chosen.model)}")
+    save_bench(chosen.run, f"causal_{slug_of(chosen.model)}", numbers)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,13 @@ def ratio_of(ours, theirs):
     return Number(value, min(each), max(each), n=len(each), spec=".2f")
 
 
+def save_bench(run, variant, numbers, sets=()):
+    """Print what was measured, and save it with the sets it was measured on."""
+    for name, number in numbers.items():
+        print(f"{name}: {number} {number.interval}")
+    save_results(run, "bench", numbers, data=set_hashes(sets), variant=variant)
+
+
 def main():
     """Measure and save."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -111,13 +118,8 @@ def main():
         count = len(requests[: chosen.pairs])
         speed = Number(count / statistics.median(ours), n=count, spec=".0f")
         numbers[f"bench.encoder_vs_sentence_transformers{part}.pairs_per_second"] = speed
-        print(
-            f"{name}: {ratio_of(ours, theirs)} times as fast, {ratio_of(single, theirs)} in fp32; "
-            f"{ratio_of(ours, plain)} times a plain loop; {speed} pairs/s"
-        )
     numbers["bench.encoder_bf16.equal_verdicts"] = Number(float(np.mean(equal)), n=len(equal), spec=".2%")
-    print(f"verdicts equal to those in fp32: {numbers['bench.encoder_bf16.equal_verdicts']} of {len(equal)}")
-    save_results(chosen.run, "bench", numbers, data=set_hashes(SETS))
+    save_bench(chosen.run, None, numbers, SETS)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from encoder_speed import ROUNDS, SETS, judged, ratio_of, seconds_of
+from encoder_speed import ROUNDS, SETS, judged, ratio_of, save_bench, seconds_of
 
-from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set
 from judgekit.data.paths import PRETRAINED
 from judgekit.judges import request_of
 from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.models.encoder import native_bf16
-from judgekit.report import save_results
 from judgekit.stats import Number
 
 
@@ -74,9 +73,8 @@ def main():
     numbers = {}
     for form in judges:
         equal = np.array([a == b for a, b in zip(verdicts[form], verdicts["fp32"], strict=True)])
-        numbers[f"bench.format.{form}.ratio"] = ratio = ratio_of(seconds[form], seconds["fp32"])
+        numbers[f"bench.format.{form}.ratio"] = ratio_of(seconds[form], seconds["fp32"])
         numbers[f"bench.format.{form}.equal_verdicts"] = Number(float(equal.mean()), n=len(equal), spec=".2%")
-        print(f"{form}: {ratio} times fp32 ({ratio.interval}), {equal.mean():.2%} of {len(equal)} verdicts equal")
     own = "bf16" if "bf16" in judges else "fp32"
     config, dtype = judges["fp32"].encoder.model.config, torch.bfloat16 if own == "bf16" else torch.float32
     rate = gemm_rate(config, dtype)
@@ -90,9 +88,7 @@ def main():
         "bench.cost.dollars_per_core_hour": Number(chosen.price, spec=".2f"),
         "bench.cost.dollars_per_million": Number(hours * chosen.price, n=len(timed), spec=".2f"),
     }
-    for key in [key for key in numbers if not key.startswith("bench.format")]:
-        print(f"{key}: {numbers[key]}")
-    save_results(chosen.run, "bench", numbers, data=set_hashes(SETS), variant="formats")
+    save_bench(chosen.run, "formats", numbers, SETS)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,14 @@ import argparse
 import json
 
 import numpy as np
+from encoder_speed import save_bench
 from processors import leads, tracked
 
-from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set
 from judgekit.data.paths import run_folder, verdict_store_path
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug as slug_of
 from judgekit.judges.replay import TrackedJudge
-from judgekit.report import save_results
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import interval, share_of
@@ -69,9 +69,7 @@ def main():
         for name in sets
         for quantity, number in compared(judge, slug, chosen.run, name, chosen.beside).items()
     }
-    for name, number in numbers.items():
-        print(f"{name}: {number} ({number.interval})" if number.interval else f"{name}: {number}")
-    return save_results(chosen.run, "bench", numbers, data=set_hashes(sets), variant=f"precision_{slug}")
+    save_bench(chosen.run, f"precision_{slug}", numbers, sets)
 
 
 if __name__ == "__main__":

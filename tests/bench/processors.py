@@ -14,14 +14,14 @@ import subprocess
 import sys
 
 import numpy as np
+from encoder_speed import save_bench
 
-from judgekit.data.catalogue import load_set, set_hashes
+from judgekit.data.catalogue import load_set
 from judgekit.data.paths import run_folder
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.names import slug as slug_of
 from judgekit.judges.replay import TrackedJudge
 from judgekit.records import ORDERS
-from judgekit.report import save_results
 from judgekit.stats import Number
 
 NO_LEAD = 1e-6  # what sums of probabilities are off by
@@ -78,10 +78,7 @@ def main():
         f"{family}.median_lead": Number(np.median(np.abs(lead[0])), n=n, spec=".3f"),
         f"{family}.largest_difference": Number(np.abs(new - old).max(), n=2 * n, spec=".3f"),
     }
-    for name, number in numbers.items():
-        print(f"{name}: {number}")
-    variant = f"processors_{slug}"
-    return save_results(chosen.run, "bench", numbers, data=set_hashes([chosen.set]), variant=variant)
+    return save_bench(chosen.run, f"processors_{slug}", numbers, [chosen.set])
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import argparse
 import statistics
 
 from causal_speed import ratio_of
-from encoder_speed import seconds_of
+from encoder_speed import save_bench, seconds_of
 
 from judgekit.data.sample import SAMPLE_SETS, load_sample
 from judgekit.inside.aspects import load_aspects, rubric, shown_response
 from judgekit.inside.rating import Rater, load_rater
-from judgekit.report import save_results
 from judgekit.stats import Number
 
 
@@ -61,13 +60,12 @@ def main():
             (seconds_of(lambda shown=shown: rater.rate(shown, reader)), seconds_of(theirs))
             for _ in range(chosen.rounds)
         ]
-        numbers[f"bench.{name}.ratio"] = median = ratio_of(rounds)
+        numbers[f"bench.{name}.ratio"] = ratio_of(rounds)
         speed += [len(shown) / ours for ours, _ in rounds] if shown is texts else []
-        print(f"{name}: {median.row()['text']} times as fast ({median.row()['interval']})")
     numbers["bench.rate.answers_per_second"] = Number(
         statistics.median(speed), min(speed), max(speed), n=len(texts), spec=".0f"
     )
-    save_results(chosen.run, "bench", numbers, variant="rating")
+    save_bench(chosen.run, "rating", numbers)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,12 @@ import argparse
 
 import numpy as np
 from causal_speed import ratio_of
-from encoder_speed import seconds_of
+from encoder_speed import save_bench, seconds_of
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.names import slug as slug_of
 from judgekit.records import ORDERS
-from judgekit.report import save_results
 from judgekit.stats import Number
 
 ASKED = "rules-strict"
@@ -65,9 +64,7 @@ def main():
         numbers[f"{family}.{name}_equal"] = Number(equal, n=n, spec=".1%")
     sides = [lambda: ours.judge(requests), lambda: served.judge(requests)]
     numbers[f"{family}.vs_server"] = ratio_of([[seconds_of(side) for side in sides] for _ in range(chosen.rounds)])
-    for name, number in numbers.items():
-        print(f"{name}: {number} {number.interval}")
-    save_results(chosen.run, "bench", numbers, variant=f"server_{slug_of(chosen.model)}")
+    save_bench(chosen.run, f"server_{slug_of(chosen.model)}", numbers)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ import torch
 import trl
 from causal_speed import product_rate, ratio_of
 from datasets import Dataset
-from encoder_speed import seconds_of
+from encoder_speed import save_bench, seconds_of
 
 from judgekit.data import catalogue
 from judgekit.judges.names import slug as slug_of
-from judgekit.report import load_data, save_results
+from judgekit.report import load_data
 from judgekit.report.workflow import read_parameters
 from judgekit.stats import Number
 from judgekit.studies.score_benchmarks import peak_mb
@@ -117,9 +117,7 @@ def main():
         f"{family}.peak_mb": Number(peak, spec=",.0f"),
         f"{family}.threads": Number(torch.get_num_threads()),
     }
-    for name, number in numbers.items():
-        print(f"{name}: {number} {number.interval}")
-    save_results(chosen.run, "bench", numbers, variant=stem)
+    save_bench(chosen.run, stem, numbers)
 
 
 if __name__ == "__main__":
