@@ -107,7 +107,8 @@ def test_a_local_model(collected, tiny):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
 def test_an_interrupted_run_goes_on(server, collected, run_file, how):
-    server.delay = 0.03
+    quick = server.respond
+    server.respond = lambda body, text: time.sleep(0.03) or quick(body, text)
     many = [{"id": n, "question": f"Question {n}?"} for n in range(120)]
     run_file.path.write_text("".join(json.dumps(row) + "\n" for row in many))
     arguments = ["collect", run_file.path, "--out", run_file.out, "--model", "openai/tiny", "--set", "concurrency=4"]
@@ -122,7 +123,7 @@ def test_an_interrupted_run_goes_on(server, collected, run_file, how):
     if how == signal.SIGINT:
         assert client.returncode == 130 and "interrupted; nothing was written; " in said
         assert "the same command goes on from there" in said
-    server.delay = 0.0
+    server.respond = quick
     code, rows, said = collected(rows=many)
     assert code == 0 and "going on from" in said
     assert [row["response"] for row in rows] == [f"re: Question {n}?" for n in range(120)]
