@@ -25,6 +25,7 @@ def pair(item_id, a="one answer", b="another answer", label="A", question="What 
 
 
 def verdicts_on(pairs, labels, p=None):
+    """Verdicts of a judge that gives the same in both orders."""
     both = [(one.item_id, label, order) for one, label in zip(pairs, labels, strict=True) for order in ("ab", "ba")]
     return [Verdict(item, "made/judge", order, label, *(p[item] if p else ())) for item, label, order in both]
 

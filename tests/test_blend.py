@@ -21,6 +21,7 @@ PAIRS = load_sample("sample_adversarial")[:6]
 
 @pytest.fixture
 def made(tmp_path):
+    """Makes a blend of features with some weights, beside the encoder judge that ships."""
     (tmp_path / "minilm").symlink_to(paths.PRETRAINED / "minilm")
 
     def make(*weights, **more):

@@ -27,6 +27,7 @@ print("LOADED", *(name for name in sys.modules if name.split(".")[0] == "judgeki
 
 
 def extras():
+    """Top-level modules of what only the optional dependencies bring."""
     project = tomllib.loads((project_root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {Requirement(line).name for group in project["optional-dependencies"].values() for line in group}
     return {MODULES.get(name, name) for name in names}

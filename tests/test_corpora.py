@@ -23,6 +23,7 @@ def rows_of(*records, file="authored.json"):
 
 
 def as_in_file(pair):
+    """The pair with the sides of its file."""
     return pair if heads(f"{pair.benchmark}:{pair.item_id}") else pair.swapped()
 
 

@@ -41,6 +41,7 @@ ADAPTER = "adapter/adapter_model.safetensors"
 
 
 def pair_lines(n):
+    """Pairs whose longer response is the better one."""
     fields = ("id", "question", "response_a", "response_b", "label")
     rows = [(k, f"Question {k}?", "yes " * (1 + k % 7), f"no {k}", "A") for k in range(n)]
     return "".join(json.dumps(dict(zip(fields, row, strict=True))) + "\n" for row in rows)
@@ -61,6 +62,7 @@ def run(command):
 
 
 def one_sentence(done):
+    """The error of a process, which is one line and no traceback."""
     lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(lines) == 1 and "Traceback" not in done.stderr, done.stderr
     return lines[0]

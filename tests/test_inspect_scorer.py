@@ -30,6 +30,8 @@ def run_page(monkeypatch, folder):
 
 
 class Scripted:
+    """Says what it is told for either order, and keeps what it was shown."""
+
     def __init__(self, *said):
         self.said, self.shown = said, []
 

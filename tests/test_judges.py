@@ -36,6 +36,7 @@ LONG = "Paris is the capital of France, as everybody knows. " * 2000  # a hundre
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
+    """Stand-ins for the trained judges: both fitted on sample pairs, so that no part is zero."""
     train, validation = load_sample("sample_train"), load_sample("sample_validation")[:30]
     folder = tmp_path_factory.mktemp("judges")
     save_features(fit_features(feature_table(train)), folder / "features")
