@@ -416,7 +416,9 @@ def test_judges_are_never_attacked_with_what_they_may_be_trained_on():
             tampered(name, QUESTION, RESPONSE, part="trained")
 
 
-def test_what_is_no_part_of_the_wordings_is_named():
+def test_what_is_no_edit_is_named():
+    with pytest.raises(KeyError, match="no edit 'shout'; there are null_response, "):
+        tampered("shout", QUESTION, RESPONSE)
     for name in ("emoji", "combined"):
         with pytest.raises(KeyError, match="no part 'all' of the wordings"):
             tampered(name, QUESTION, RESPONSE, part="all")
