@@ -431,10 +431,12 @@ def test_every_author_of_the_loaded_sets_has_a_family():
 
 def test_what_was_planted_is_there():
     """The rest is what the estimators of tests/test_planted_bias.py find again."""
-    plain = PlantedBias(position=0.7, skill=0.0, opinion=0.0)
-    many = planted_table(plain, Population(prompts=40_000, per_prompt=2, richer=0.0), 0)
-    assert logit(many["p_ab"].mean()) == pytest.approx(0.7) and logit(many["p_ba"].mean()) == pytest.approx(-0.7)
-    tied = planted_table(replace(plain, position=0.0, log_nu=0.0), Population(prompts=40_000, richer=0.0), 0)
+    many, plain = Population(prompts=40_000, per_prompt=2, richer=0.0), PlantedBias(skill=0.0, opinion=0.0)
+    planted = {"position": 0.7}, {"own": 0.8}, {"log_nu": 0.0}
+    leaning, own, tied = (planted_table(replace(plain, **bias), many, 0) for bias in planted)
+    assert [logit(leaning[f"p_{order}"].mean()) for order in ("ab", "ba")] == pytest.approx([0.7, -0.7])
+    of_a, of_b = (own[f"model_{side}"].str.startswith("amber") for side in "ab")
+    assert logit(own["ab"][of_a & ~of_b].mean()) == pytest.approx(0.8, abs=0.05)
     assert (tied["ab"] == 0.5).mean() == pytest.approx(1 / 3, abs=0.01)
     richer = planted_table(PlantedBias(), Population(prompts=5000, richer=0.8), 1)
     for follows in (np.log2(richer["words_a"] / richer["words_b"]), richer["people"]):

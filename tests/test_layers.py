@@ -6,7 +6,7 @@ import torch
 from notebook_functions import functions_of
 from scipy import stats
 from scipy.special import softmax
-from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
+from tiny_causal import tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from judgekit.inside.layer_logits import LayerReader, kept_scores, layer_logits, score_plan
@@ -57,18 +57,13 @@ def test_other_completions_are_not_compared(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_tiny(tmp_path_factory.mktemp("qwen3"))
+def reader(tiny):
+    return LayerReader(str(tiny))
 
 
-@pytest.fixture(scope="module")
-def reader(folder):
-    return LayerReader(str(folder))
-
-
-def engine_of(digits_alone=True, kind="qwen3", **more):
-    tokenizer = tiny_tokenizer(digits_alone)
-    return CausalModel(tiny_model(tokenizer, kind, **more), pad=tokenizer.pad_token_id), ChatTokenizer(tokenizer)
+def tiny_engine():
+    tokenizer = tiny_tokenizer()
+    return CausalModel(tiny_model(tokenizer), pad=tokenizer.pad_token_id), ChatTokenizer(tokenizer)
 
 
 @pytest.mark.parametrize("normed", [False, True])
@@ -119,7 +114,7 @@ def test_every_architecture_is_read_alike(kind, normed):
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypatch, copies):
-    engine, tokens = engine_of()
+    engine, tokens = tiny_engine()
     monkeypatch.setattr(causal, "copyable", lambda cache: copies)
     plan = score_plan(range(1, 11), tokens.reply_tokens, "Rating: [[{score}]]")
     prompts = [[9, 10, 11], [12, 13, 14, 15, 16]]
@@ -138,7 +133,7 @@ def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypa
 
 
 def test_damaged_weights_and_a_head_that_is_not_all_are_refused():
-    engine, _ = engine_of()
+    engine, _ = tiny_engine()
     hook = engine.model.lm_head.register_forward_hook(lambda module, inputs, logits: 2 * logits)
     with pytest.raises(ValueError, match="are not its output head"):
         layer_logits(engine, [[3, 4]], PLAN)
@@ -214,6 +209,7 @@ def test_a_missing_row_stays_missing_and_touches_no_other(over):
 
 
 def planted(n=1500, weights=(0.1, 0.0, 0.6, 0.3), seed=0):
+    """Logits of independent layers, and labels drawn from their average under planted weights."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=3, size=(n, len(weights), 5))
     odds = distribution(logits, weights)
@@ -275,6 +271,7 @@ def test_the_control_finds_the_temperature_that_made_the_labels():
 
 @pytest.fixture(scope="module")
 def rated():
+    """Labels, and scores that follow them with noise."""
     rng = np.random.default_rng(3)
     labels = rng.integers(1, 6, size=80).astype(float)
     return labels, np.clip(labels + rng.normal(size=80), 1, 5), [f"q{row // 4}" for row in range(80)]
