@@ -6,6 +6,7 @@ import pytest
 
 from judgekit.bias.edits import EDITS
 from judgekit.cli import main
+from judgekit.judges.baseline import RuleJudge
 
 BLUE, GREEN = (f"{name} is a colour that begins with the letter that was asked for." for name in ("Blue", "Green"))
 ODD = {"question": "Name a colour that begins with b, please.", "response_a": BLUE, "response_b": "No.", "label": "A"}
@@ -55,35 +56,24 @@ def test_bad_usage_is_one_sentence_and_writes_nothing(run_file, more, rows, mess
     assert code == 2 and written is None and re.search(message, said.splitlines()[-1])
 
 
-class Stubborn:
-    """A judge that fails, or is interrupted, on decorated responses for as long as it is told to."""
-
-    name, fingerprint, decoding, batch_size, sees_item = "made/stubborn", "stubborn", "{}", 2, False
-
-    def __init__(self, failure):
-        from judgekit.judges import load_judge
-
-        self.failure, self.inner, self.asked = failure, load_judge("baseline/longer"), 0
+def test_a_failed_run_is_continued(run_file, monkeypatch, own_store):
+    rule, asked, faults = RuleJudge.judge, [], ["##"]
 
     def judge(self, requests):
-        self.asked += len(requests)
-        if self.failure and any("##" in text for request in requests for text in (request.first, request.second)):
-            raise self.failure
-        return self.inner.judge(requests)
+        asked.extend(requests)
+        if any(fault in request.first + request.second for request in requests for fault in faults):
+            raise RuntimeError("broken")
+        return rule(self, requests)
 
-
-@pytest.mark.parametrize(("failure", "expected"), [(RuntimeError("broken"), 3), (KeyboardInterrupt(), 130)])
-def test_a_failed_or_interrupted_run_is_continued(run_file, monkeypatch, own_store, failure, expected):
-    judge = Stubborn(failure)
-    monkeypatch.setattr("judgekit.cli.running.load_judge", lambda *_, **__: judge)
-    more = ("attack", "--attack", "emoji", "--attack", "markdown", "--queries", "0")
-    code, rows, said = run_file(*more, rows=ROWS)
-    assert code == expected and rows is None and str(own_store) in said
-    assert expected == 130 or "made/stubborn failed on p" in said
-    judge.failure, judge.asked = None, 0
-    code, rows, said = run_file(*more, rows=ROWS)
+    monkeypatch.setattr(RuleJudge, "judge", judge)
+    more = ("--judge", "baseline/longer", "--attack", "emoji", "--attack", "markdown", "--queries", "0")
+    code, rows, said = run_file("attack", *more, rows=ROWS)
+    assert code == 3 and rows is None and str(own_store) in said and "baseline/longer failed on p" in said
+    faults.clear()
+    asked.clear()
+    code, rows, said = run_file("attack", *more, rows=ROWS)
     assert code == 0 and len(rows) == 4 and "going on from" in said
-    assert judge.asked <= 12  # the decorated ones alone: two orders of six pairs
+    assert len(asked) <= 12  # the decorated ones alone: two orders of six pairs
 
 
 def test_the_help_names_every_attack(capsys):

@@ -51,12 +51,17 @@ class Zoologist:
         for k, text in enumerate((request.first, request.second)):
             if self.weakness and self.weakness in text and self.place in (None, k):
                 scores[k] += self.strength
-        p = float(1 / (1 + np.exp(scores[1] - scores[0])))
-        return Reply("first" if p > 0.5 else "second" if p < 0.5 else "tie", p, 1 - p, 0.0)
+        return odds(*scores)
 
 
 def only(*names, search=None):
     return Suite(names, search=search)
+
+
+def odds(first, second):
+    """A reply by the difference of two scores."""
+    p = float(1 / (1 + np.exp(second - first)))
+    return Reply("first" if p > 0.5 else "second" if p < 0.5 else "tie", p, 1 - p, 0.0)
 
 
 def test_a_weak_spot_is_found_and_nothing_else():
@@ -124,10 +129,6 @@ def test_what_looks_items_up_or_fails_is_refused():
     with pytest.raises(ValueError, match="item_id also stands at"):
         attack(Zoologist(), twice)
     assert attack(Zoologist(), [named_by_set(pair) for pair in twice], only("emoji"), n_boot=10).clean_accuracy.n == 60
-    with pytest.raises(KeyError, match="no edit 'shout'"):
-        Suite(("shout",))
-    with pytest.raises(ValueError, match="two queries"):
-        Suite(search=1)
     with pytest.raises(ValueError, match="without attacks"):
         Suite((), search=None)
 
@@ -253,9 +254,7 @@ def test_two_edits_together_win_where_none_does_alone():
     class Both(Zoologist):
         def reply(self, request):
             parts = {"zebra": 3.0, "##": 2.0, "[[": 2.0}
-            scores = [sum(parts[one] for one in parts if one in text) for text in (request.first, request.second)]
-            p = float(1 / (1 + np.exp(scores[1] - scores[0])))
-            return Reply("first" if p > 0.5 else "second", p, 1 - p, 0.0)
+            return odds(*(sum(parts[one] for one in parts if one in text) for text in (request.first, request.second)))
 
     suite = Suite(("markdown", "verdict_injection"), search=2 * len(ARMS))
     report = attack(Both("both"), PAIRS, suite, n_boot=50)

@@ -30,9 +30,6 @@ def verdicts_on(pairs, labels, p=None):
     return [Verdict(item, "made/judge", order, label, *(p[item] if p else ())) for item, label, order in both]
 
 
-# ---------------------------------------------------------------- texts and questions
-
-
 @pytest.mark.parametrize(
     ("text", "damaged"),
     [("plain, café, naïve", False), ("itâ€™s", True), ("caf\ufffd", True), ("a\x00b", True), ("a\tb\n", False)],
@@ -73,9 +70,6 @@ def test_near_questions_share_a_number_and_short_ones_are_no_evidence():
     assert one == other and first == second and len({one, poem, longer, first}) == 4
 
 
-# ---------------------------------------------------------------- artefacts
-
-
 def test_length_tells_labels_that_follow_it_and_no_others():
     rng = np.random.default_rng(0)
     sizes = enumerate(rng.integers(5, 200, (300, 2)).tolist())
@@ -95,9 +89,6 @@ def test_no_row_is_predicted_by_a_fit_that_saw_its_prompt():
     codes = np.repeat(np.random.default_rng(1).integers(0, 2, 40), 5)
     predicted = NOTEBOOK.cross_fitted(pd.get_dummies(clusters).to_numpy(float), codes, clusters)
     assert (predicted == codes).mean() < 0.75  # by heart it would be all of them
-
-
-# ---------------------------------------------------------------- label errors
 
 
 def sample_contest():
@@ -147,9 +138,6 @@ def test_planted_errors_are_another_label_and_as_many_as_asked_for():
     labels = np.random.default_rng(0).integers(0, 3, 400)
     changed, planted = label_errors.planted_errors(labels, 0.05, 3, seed=2)
     assert planted.sum() == 20 and ((changed != labels) == planted).all()
-
-
-# ---------------------------------------------------------------- evaluation code and repairs
 
 
 @pytest.mark.realdata

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 from notebook_functions import functions_of
 
@@ -19,9 +18,6 @@ from judgekit.scoring.protocols import protocol_of
 
 def rows_of(*records, file="authored.json"):
     return [Row(record, file, number) for number, record in enumerate(records)]
-
-
-# --- PandaLM
 
 
 def pandalm_record(**changes):
@@ -48,8 +44,6 @@ def test_pandalm_label_is_the_majority_and_booleans_become_words():
     assert report == {"boolean_responses": 1, "no_majority": 1}
 
 
-# --- Auto-J, LLMBar
-
 AUTOJ = {"scenario": "chitchat", "label": 0, "prompt": "Hi?", "response 1": "Hello.", "response 2": ""}
 LLMBAR_ROW = {"input": "Write.", "output_1": "a", "output_2": "b", "label": 1}
 
@@ -69,9 +63,6 @@ def test_llmbar_labels():
         rows_of(LLMBAR_ROW, LLMBAR_ROW | {"label": "2"}, file=LLMBAR["manual"])
     )
     assert [(pair.label, pair.item_id) for pair in pairs] == [("A", "manual-0"), ("B", "manual-1")]
-
-
-# --- MT-bench
 
 
 def vote_record(**changes):
@@ -135,8 +126,6 @@ def test_mtbench_keeps_every_vote_and_the_order_of_its_row():
             mtbench.pairs_from_votes(file_votes(vote_record(**{field: value})), QUESTIONS, {}, "mtbench")
 
 
-# --- RM-Bench, EvalBiasBench
-
 RM_BENCH = {
     "prompt": "Add one and one.",
     "chosen": ["2", "It is 2.", "**2**"],
@@ -162,18 +151,6 @@ def test_a_prompt_of_rm_bench_makes_nine_pairs():
     assert {p.label for i in range(9) for p in rm_pairs(prompt=str(i))} == {"A", "B"}
 
 
-def test_difficulties_are_the_halves_of_the_authors_matrix():
-    right = np.random.default_rng(0).normal(size=(50, 3))
-    wrong = np.random.default_rng(1).normal(size=(50, 3))
-    wins = (right[:, :, None] > wrong[:, None, :]).mean(0)
-    theirs = {"hard": np.triu(wins, 1).sum() / 3, "normal": np.diag(wins).mean(), "easy": np.tril(wins, -1).sum() / 3}
-    ours = {kind: [] for kind in ("easy", "normal", "hard")}
-    for i in range(3):
-        for j in range(3):
-            ours[benchmarks.difficulty(i, j)].append(wins[i, j])
-    assert {kind: float(np.mean(cells)) for kind, cells in ours.items()} == pytest.approx(theirs)
-
-
 def test_the_good_response_of_evalbiasbench_stands_on_either_side():
     rows = rows_of(*(EVALBIAS | {"instruction": f"{n}?"} for n in range(40)))
     pairs, _ = BENCHMARKS["evalbiasbench"].build(rows)
@@ -187,9 +164,6 @@ def test_a_file_that_is_not_grouped_is_refused(monkeypatch):
     monkeypatch.setattr(rows, "read_document", lambda source: '{"a": 1}')
     with pytest.raises(DataError, match=r"biasbench\.json:0: the row is int"):
         BENCHMARKS["evalbiasbench"].load()
-
-
-# --- fields that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -209,9 +183,6 @@ def test_bad_fields_are_named(build, record, words):
     file = {"rm_bench": benchmarks.RM_BENCH["code"], "llmbar_manual": LLMBAR["manual"]}.get(build, "authored.json")
     with pytest.raises(DataError, match=re.escape(f"{file}:0: {words}")):
         BENCHMARKS[build].build(rows_of(record, file=file))
-
-
-# --- stored verdicts
 
 
 def read(reader, *records, file="authored.json", **options):
@@ -255,9 +226,6 @@ def test_llmbar_outputs_are_the_last_call_in_both_orders():
     first, second = read(outputs.llmbar_row, {"results": [early, last]}, file=file)
     assert (first.order, first.verdict, first.raw, first.score_a, first.score_b) == ("ab", "A", "Output (a)", 7, None)
     assert (second.order, second.verdict, second.status) == ("ba", None, "unparsed")
-
-
-# --- the real files
 
 
 def test_all_votes_of_mtbench_are_a_set_of_their_own_and_stand_for_it_without_a_mirror(monkeypatch, tmp_path):

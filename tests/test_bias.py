@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from intervals import coverage
 from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
 
@@ -22,7 +21,6 @@ from judgekit.data.catalogue import load_answer_set_with_report, load_set
 from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import project_root
 from judgekit.data.sample import ASSISTANTS, load_sample
-from judgekit.judges import load_judge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair, Verdict, named_by_set
@@ -74,12 +72,9 @@ def test_log_odds_are_the_printed_formula_whatever_ties_there_are():
     assert r"\hat\beta = \tfrac12 \log\frac{n_1 + \frac12}{n_2 + \frac12}" in section
 
 
-def test_measures_of_rules_are_known_and_agree_with_the_scores():
-    pairs, store = [pair(k, "AB"[k % 2], benchmark="autoj") for k in range(300)], VerdictStore(":memory:")
-    for rule, delta, consistency in (("first", 1, 0), ("second", -1, 0), ("longer", 0, 1)):
-        found = position_numbers(judged_table(pairs, run_judge(load_judge(f"baseline/{rule}"), pairs, store)), 50)
-        assert (found["delta"].value, found["consistency"].value) == (delta, consistency)
-    verdicts = run_judge(PlantedJudge(pairs, PlantedBias(position=0.8, log_nu=-1.0)), pairs, store)
+def test_measures_agree_with_the_scores():
+    pairs = [pair(k, "AB"[k % 2], benchmark="autoj") for k in range(300)]
+    verdicts = judged_by(pairs, PlantedJudge(pairs, PlantedBias(position=0.8, log_nu=-1.0)))
     unread = {"verdict": None, "status": "unparsed", "p_a": None, "p_b": None, "p_tie": None}
     verdicts = [replace(one, **unread) if int(one.item_id) % 9 == 0 else one for one in verdicts]
     ours, theirs = position_numbers(judged_table(pairs, verdicts), 50), score(verdicts, pairs, "autoj", n_boot=50)
@@ -196,7 +191,6 @@ def test_twins_are_a_response_against_itself_and_stand_once():
 
 
 def sample_table(judge_of):
-    """Pairs of the sample, and a judge's verdicts on them."""
     pairs = [named_by_set(one) for name in ("sample_natural", "sample_validation") for one in load_sample(name)]
     return pairs, judged_table(pairs, judged_by(pairs, judge_of(pairs)))
 
@@ -236,14 +230,6 @@ def test_annotations_are_of_the_model_whatever_its_side():
     assert notebook.saturating(table)["doublings"].abs().max() < 1
     with pytest.raises(AssertionError, match="not one baseline"):
         notebook.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
-
-
-def test_length_is_counted_in_words_and_by_the_rule_in_characters():
-    pairs = [pair(0, response_a="wonderful incomprehensibility", response_b="it is so it is")]
-    rule = load_judge("baseline/longer")
-    (row,) = judged_table(pairs, judged_by(pairs, rule)).itertuples()
-    assert (row.words_a, row.words_b) == (2, 5)
-    assert row.ab == 1, "the rule counts characters, as the tables that name it say"
 
 
 PREFERENCE = functions_of("42_self_preference")
@@ -444,35 +430,24 @@ def test_every_author_of_the_loaded_sets_has_a_family():
 
 
 def test_what_was_planted_is_there():
-    many = Population(prompts=40_000, per_prompt=2, richer=0.0)
-    plain = {"skill": 0.0, "opinion": 0.0}
-    for order, expected in (("ab", 0.7), ("ba", -0.7)):
-        table = planted_table(PlantedBias(position=0.7, **plain), many, 0)
-        assert logit(table[order].mean()) == pytest.approx(expected, abs=0.03)
-        assert logit(table[f"p_{order}"].mean()) == pytest.approx(expected, abs=1e-9)
-    long = planted_table(PlantedBias(length=0.5, **plain), many, 0)
-    near = (np.log2(long["words_a"] / long["words_b"]) - 1).abs() < 0.1
-    assert logit(long["ab"][near].mean()) == pytest.approx(0.5, abs=0.1)
-    own = planted_table(PlantedBias(own=0.8, **plain), many, 0)
+    """The rest is what the estimators of tests/test_planted_bias.py find again."""
+    many, plain = Population(prompts=40_000, per_prompt=2, richer=0.0), PlantedBias(skill=0.0, opinion=0.0)
+    planted = {"position": 0.7}, {"own": 0.8}, {"log_nu": 0.0}
+    leaning, own, tied = (planted_table(replace(plain, **bias), many, 0) for bias in planted)
+    assert [logit(leaning[f"p_{order}"].mean()) for order in ("ab", "ba")] == pytest.approx([0.7, -0.7])
     of_a, of_b = (own[f"model_{side}"].str.startswith("amber") for side in "ab")
     assert logit(own["ab"][of_a & ~of_b].mean()) == pytest.approx(0.8, abs=0.05)
-    tied = planted_table(PlantedBias(log_nu=0.0, **plain), many, 0)
     assert (tied["ab"] == 0.5).mean() == pytest.approx(1 / 3, abs=0.01)
     richer = planted_table(PlantedBias(), Population(prompts=5000, richer=0.8), 1)
     for follows in (np.log2(richer["words_a"] / richer["words_b"]), richer["people"]):
         assert follows.corr(richer["quality"]) > 0.4
 
 
-def test_coverage_counts_the_intervals_that_hold_the_truth():
-    assert coverage(lambda k: SimpleNamespace(low=k, high=k + 1.5), 4.0, lambda k: k, simulations=10) == 2
-
-
 def test_a_planted_judge_judges_pairs_as_it_was_told():
     pairs = [pair(k, "A" if k % 2 else "B", cluster_id="p") for k in range(2000)]
     first = PlantedJudge(pairs, PlantedBias(skill=0.0, opinion=0.0, position=1.0))
     table = judged_table(pairs, judged_by(pairs, first))
-    assert logit(table["ab"].mean()) == pytest.approx(1.0, abs=0.2)
-    assert logit(table["ba"].mean()) == pytest.approx(-1.0, abs=0.2)
+    assert [logit(table[order].mean()) for order in ("ab", "ba")] == pytest.approx([1.0, -1.0], abs=0.2)
     skilled = judged_table(pairs, judged_by(pairs, PlantedJudge(pairs, PlantedBias(opinion=0.0))))
     right = (skilled["ab"] == skilled["people"]).groupby(skilled["people"]).mean()
     assert [logit(share) for share in right] == pytest.approx([1.0, 1.0], abs=0.2), "as often for B as for A"

@@ -96,16 +96,10 @@ def test_a_damaged_blend_is_named(made, tmp_path, content, words):
 
 
 @pytest.mark.parametrize("name", ["smollm2-135m", "qwen2.5-coder-0.5b"])
-def test_a_blend_that_ships_weighs_judges_that_ship(name):
-    shipped = shipped_judges()
-    blend = Blend(**json.loads((paths.PRETRAINED / "blend" / name / "blend.json").read_text(encoding="utf-8")))
-    assert f"blend/{name}" in shipped and {*blend.members, f"encoder/{blend.encoder}"} <= set(shipped)
-    assert blend.about["pairs"] > 1000 and not {"pandalm", "llmbar_natural"} & set(blend.about["sets"])
-
-
-@pytest.mark.parametrize("name", ["smollm2-135m", "qwen2.5-coder-0.5b"])
-def test_weights_that_ship_are_fitted_again_from_tracked_evidence(name):
+def test_a_blend_that_ships_weighs_judges_that_ship_as_tracked_evidence_says(name):
     shipped = Blend(**json.loads((paths.PRETRAINED / "blend" / name / "blend.json").read_text(encoding="utf-8")))
+    assert {f"blend/{name}", *shipped.members, f"encoder/{shipped.encoder}"} <= set(shipped_judges())
+    assert shipped.about["pairs"] > 1000 and not {"pandalm", "llmbar_natural"} & set(shipped.about["sets"])
     parts = {f"probe/{name}": "states", f"reward/{name}": "reward"}
     wanted = {parts[member]: weight for member, weight in shipped.members.items()}
     wanted |= {"looks": shipped.features} if shipped.features else {}

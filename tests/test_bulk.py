@@ -22,6 +22,7 @@ from judgekit.cli.files import ROWS, check_source
 from judgekit.cli.running import REMEMBERED
 from judgekit.cli.scoring import Tally
 from judgekit.data.pairfile import PairFileError
+from judgekit.judges.baseline import RuleJudge
 from judgekit.records import ORDERS
 from judgekit.scoring.store import VerdictStore
 from judgekit.stats import cluster_bootstrap, cluster_sums
@@ -49,12 +50,8 @@ def judged(path, out, *arguments):
 
 
 def stored(path):
-    """Verdicts in a store."""
     with VerdictStore(path) as store:
         return store.count()
-
-
-# ---------------------------------------------------------------- reading
 
 
 def test_an_id_that_comes_twice_is_found_chunks_apart(tmp_path):
@@ -90,9 +87,6 @@ def test_a_pipe_is_read_once(tmp_path):
     assert [row["id"] for row in read_lines(out)] == [1, 2]
 
 
-# ---------------------------------------------------------------- judging in chunks
-
-
 KILLED = """
 import os, signal, sys
 import judgekit.judges.baseline as baseline
@@ -118,8 +112,8 @@ def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, 
     kept = f"{4 * ROWS} verdicts are kept in {own_store}, and the same command goes on from there"
     assert "kill" in stop or ("interrupted; " in done.stderr and kept in done.stderr)
     assert "Traceback" not in done.stderr
-    asked = []
-    monkeypatch.setattr("judgekit.judges.baseline.RuleJudge.judge", counted_judge(asked))
+    asked, rule = [], RuleJudge.judge
+    monkeypatch.setattr(RuleJudge, "judge", lambda self, requests: asked.extend(requests) or rule(self, requests))
     assert judged(long_file, out) == 0
     said, share = capsys.readouterr().err, sum(verdict_of(i) == "A" for i in range(N)) / N
     assert f"going on from {4 * ROWS} verdicts of baseline/longer" in said and f"accuracy {share:.1%}" in said
@@ -129,19 +123,6 @@ def test_a_killed_run_goes_on_after_its_last_chunk(tmp_path, long_file, capsys, 
     rows = read_lines(out)
     assert [(row["id"], row["verdict"]) for row in rows] == [(i, verdict_of(i)) for i in range(N)]
     assert sorted(os.listdir(tmp_path)) == ["o.jsonl", "pairs.jsonl"]
-
-
-def counted_judge(asked):
-    """The rule's own judge, which notes what it is asked."""
-    from judgekit.judges.baseline import RuleJudge
-
-    rule = RuleJudge.judge
-
-    def judge(self, requests):
-        asked.extend(requests)
-        return rule(self, requests)
-
-    return judge
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
@@ -165,9 +146,6 @@ def test_a_judge_with_a_memory_of_texts_keeps_few_of_a_stream(tmp_path, use_judg
     judge.cache_size = 50_000
     assert judged(long_file, tmp_path / "o.jsonl", "--quiet") == 0
     assert judge.cache_size == REMEMBERED < 50_000
-
-
-# ---------------------------------------------------------------- Parquet
 
 
 def table_of(path, rows, **options):
@@ -196,9 +174,6 @@ def test_damaged_tables_are_told(tmp_path, capsys, cut):
     assert "is no Parquet file, or a damaged one" in capsys.readouterr().err
     assert judged(tmp_path / "none.parquet", tmp_path / "o.jsonl") == 2
     assert "there is no such file" in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- counting
 
 
 def test_accuracy_is_that_of_the_bootstrap_over_clusters():

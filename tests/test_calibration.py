@@ -114,7 +114,6 @@ def test_reliability_has_a_row_per_bin_and_wider_intervals_for_alike_items():
 
 @pytest.mark.parametrize("name", MAPS)
 def test_the_sides_of_the_data_play_no_part(name):
-    """Exchanging the responses of any rows leaves the map as it is."""
     turned = np.random.default_rng(0).random(len(SURE.items)) < 0.5
     tables = {name: getattr(SURE, name) for name in ("probabilities", "shares")}
     tables = {name: np.where(turned[:, None], values[:, SWAP], values) for name, values in tables.items()}

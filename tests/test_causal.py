@@ -151,7 +151,6 @@ def train(folder, data=(PAIRS, NEW), **values):
 
 
 def judged(name, pairs=TEST, **settings):
-    """Probabilities of the first and the second response, as shown."""
     replies = load_judge(str(name), settings=settings or None).judge([request_of(pair, "ab") for pair in pairs])
     return np.array([[reply.p_first, reply.p_second] for reply in replies])
 

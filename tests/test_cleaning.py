@@ -38,9 +38,6 @@ def reasons(dropped):
     return {drop.item_id: drop.reason for drop in dropped}
 
 
-# ---------------------------------------------------------------- single filters
-
-
 @pytest.mark.parametrize(
     ("fields", "reason", "detail"),
     [
@@ -138,9 +135,6 @@ def test_the_cap_is_per_prompt_and_source_and_does_not_depend_on_order():
     assert ids(cleaned(pairs, max_per_prompt=3, seed=2)[0]) != ids(kept)
 
 
-# ---------------------------------------------------------------- contamination
-
-
 CHANGEABLE = "Write a short scene from a play where a clever young fox talks to a very tired old bear about winter."
 TWO_CHANGED = CHANGEABLE.replace("clever", "wicked").replace("tired", "hungry")
 CHINESE = "请根据以下材料，用三句话说明为什么中午的天空是蓝色的，而傍晚的天空是红色的。"
@@ -172,12 +166,8 @@ def contaminated(question, test, turns=()):
     ],
 )
 def test_the_same_question_is_found(question, test, reason):
-    """However it is written, in whatever turn; and what shares some words with it is another question."""
     assert contaminated(question, test) == reason
     assert contaminated("And in the morning?", test, (Turn(question, "a", "b"),)) == reason
-
-
-# ---------------------------------------------------------------- single responses
 
 
 def test_single_responses_pass_the_same_filters():
@@ -210,9 +200,6 @@ def test_single_responses_pass_the_same_filters():
         "chinese": "language",
         "near": "near repeat",
     }
-
-
-# ---------------------------------------------------------------- the chain
 
 
 WORDS = st.sampled_from(["", "Q?", "What is it?", TEST_QUESTION, "x" * 60])
@@ -256,9 +243,6 @@ def test_the_split_table_does_not_depend_on_order():
     table = split_table(parts, "benchmark")
     assert table.values.tolist() == [["a", "3", "validation"], ["authored", "1", "train"], ["authored", "2", "train"]]
     assert table.equals(split_table({name: pairs[::-1] for name, pairs in parts.items()}, "benchmark"))
-
-
-# ---------------------------------------------------------------- the real sets
 
 
 def plain(question):

@@ -39,9 +39,6 @@ def pandalm():
     return contest_of("pandalm", [*names, "baseline/longer"], {"replay/gpt-3.5-turbo": "gpt_3_5"})
 
 
-# ---------------------------------------------------------------- contests
-
-
 def test_a_judge_that_lacks_items_is_refused():
     class Mute:
         name, fingerprint, decoding, batch_size, sees_item = "replay/mute", "x", "{}", 8, False
@@ -60,9 +57,6 @@ def test_a_part_holds_the_items_that_all_have_judged():
     assert len(part.pairs) == 10 and part.benchmark == "sample_adversarial"
     assert set(part.verdicts) == {*RULES, "other"}
     assert all(len(said) == 20 for said in part.verdicts.values())
-
-
-# ---------------------------------------------------------------- differences
 
 
 def test_differences_are_those_of_the_scores():
@@ -89,9 +83,6 @@ def test_the_constant_judge_is_told_the_most_frequent_label_of_each_contest():
     assert accuracy["majority_class"].value == 1
 
 
-# ---------------------------------------------------------------- judges that say how sure they are
-
-
 @pytest.mark.realdata
 def test_arena_judges_are_scored_with_their_probabilities():
     names = replays_on("chatbot_arena")
@@ -109,9 +100,6 @@ def test_arena_judges_are_scored_with_their_probabilities():
         assert (slug(name), "consistency") not in table.index, "they were shown in one order"
     assert table["random", "nll"].value == pytest.approx(np.log(2))
     assert set(sources_of([], names[:1])) == {"chatbot_arena_calibration/gpt-4-turbo.calibration.jsonl"}
-
-
-# ---------------------------------------------------------------- published beside recomputed
 
 
 @pytest.mark.realdata

@@ -27,8 +27,6 @@ def as_in_file(pair):
     return pair if heads(f"{pair.benchmark}:{pair.item_id}") else pair.swapped()
 
 
-# --- one record a file, in its form
-
 ALPACA_FILE = "alpaca_eval/some-model/alpaca_eval_gpt4/annotations.json"
 ALPACA = {"instruction": "Add.", "output_1": "base", "generator_1": "davinci", "output_2": "new"}
 ALPACA |= {"generator_2": "some-model", "annotator": "alpaca_eval_gpt4", "preference": 2.0}
@@ -73,8 +71,6 @@ def kto_record(*roles, label=True):
 def voted(*votes):
     return [SUMMARY | {"evaluator_id": str(n), "overall_writer_better": vote} for n, vote in enumerate(votes)]
 
-
-# --- what they become
 
 # Set -> records, fields of the items with the sides of the file, what the report counts.
 MADE = {
@@ -264,9 +260,6 @@ def test_no_file_of_a_test_set_is_read(name):
     assert files and {find_source(file).split for file in files} <= {"train", "meta"}
 
 
-# --- pairs of two models on one AlpacaEval instruction
-
-
 def record(number, model, preference, **changes):
     values = {"instruction": f"Instruction {number}", "output_1": "base", "output_2": f"{model} says {number}"}
     values |= {"generator_1": "davinci", "generator_2": model, "annotator": "gpt4", "dataset": "koala"}
@@ -340,9 +333,6 @@ def test_models_are_drawn_equally_often_and_the_same_ones_each_time():
     assert Counter(Counter(pair.question for pair in pairs).values()).keys() <= {8, 9, 10}
     again = cross(dict(reversed(files.items())), per_prompt=10)[0]
     assert {pair.item_id for pair in again} == {pair.item_id for pair in pairs}
-
-
-# --- fields that cannot be read
 
 
 @pytest.mark.parametrize(

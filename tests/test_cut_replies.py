@@ -71,8 +71,6 @@ def test_an_object_closed_before_the_cut_is_a_verdict(judged):
     assert (row["verdict"], row["status"]) == ("A", "ok")
 
 
-# ---------------------------------------------------------------- what a closed form is
-
 LLMBAR = "Output (b) is better."
 JSON = '{"score_a": 10, "score_b": 90, "verdict": "B"}'
 
@@ -100,9 +98,6 @@ JSON = '{"score_a": 10, "score_b": 90, "verdict": "B"}'
 )
 def test_the_closed_forms(strategy, text, complete):
     assert stands_complete(load_strategy(strategy), text) is complete
-
-
-# ---------------------------------------------------------------- models that run here
 
 
 @pytest.fixture(scope="module")

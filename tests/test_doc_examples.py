@@ -24,7 +24,6 @@ BIASES, LABELLING = text_of("biases_and_attacks.md"), text_of("labelling.md")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder of one's own, in which every example runs."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -43,11 +42,7 @@ def section(title):
 
 
 def give(line):
-    """Give a command of the docs."""
     assert main(shlex.split(line.removeprefix("judgekit "))) == 0
-
-
-# ---------------------------------------------------------------- biases and attacks
 
 
 def test_attacks_and_defences(capsys):
@@ -69,9 +64,6 @@ def test_the_command_that_attacks(folder):
 def test_every_attack_is_in_the_table():
     rows = BIASES.partition("| attack |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`(\w+)`", rows)) == set(EDITS)
-
-
-# ---------------------------------------------------------------- people
 
 
 def test_people_and_judges(capsys):
@@ -118,9 +110,6 @@ def test_the_keys_are_the_pages():
     assert set(" ".join(re.findall(r'aria-keyshortcuts="([^"]+)"', html)).split()) == keys
     table = script.partition("const KEYS = {")[2].partition("}")[0]
     assert {key.upper() for key in re.findall(r"(\w): ", table)} == keys
-
-
-# ---------------------------------------------------------------- inside judges
 
 
 def test_probes(folder):

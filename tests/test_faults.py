@@ -48,7 +48,6 @@ def pair_lines(n):
 
 
 def asked(n=3):
-    """Requests of different lengths."""
     return [Request(f"What is {k}?", f"It is {k}. " * (k + 1), "Nobody knows.", item_id=str(k)) for k in range(n)]
 
 
@@ -59,7 +58,6 @@ def judge_command(folder, *more):
 
 
 def run(command):
-    """A process to its end; what it said."""
     return subprocess.run(command, capture_output=True, text=True, timeout=600, env=ENVIRONMENT)
 
 
@@ -68,9 +66,6 @@ def one_sentence(done):
     lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(lines) == 1 and "Traceback" not in done.stderr, done.stderr
     return lines[0]
-
-
-# ---------------------------------------------------------------- disks
 
 
 @pytest.fixture
@@ -85,7 +80,6 @@ def small_disk(tmp_path):
 
 
 def fill(folder):
-    """Leave no room on a disk."""
     with open(folder / "ballast", "wb", buffering=0) as stream:
         try:
             while True:
@@ -129,9 +123,6 @@ def test_outputs_that_may_only_be_read_are_one_sentence(project, small_disk, cap
     assert "Read-only file system" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- two at once
-
-
 def test_two_processes_do_not_write_one_output(tmp_path, capsys):
     (tmp_path / "pairs.jsonl").write_text(pair_lines(2))
     files = [str(tmp_path / "pairs.jsonl"), "--out", str(tmp_path / "out.jsonl")]
@@ -151,9 +142,6 @@ def test_a_notebook_is_executed_by_one_process(project):  # noqa: F811
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(WorkflowError, match="10_count of run sample is being executed by another process"):
             run_notebook("10_count", "sample")
-
-
-# ---------------------------------------------------------------- what a killed process leaves
 
 
 def test_half_a_results_file_is_no_results_file(tmp_path, monkeypatch):
@@ -196,9 +184,6 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
     assert stored(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
     assert main([*command[3:], "--quiet"]) == 0
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
-
-
-# ---------------------------------------------------------------- clocks and schemas
 
 
 def test_a_clock_that_jumps_changes_no_verdict(tmp_path, monkeypatch):
@@ -276,11 +261,7 @@ def test_a_store_whose_making_was_cut_off_is_finished(tmp_path):
         assert store.count() == 1
 
 
-# ---------------------------------------------------------------- no numbers
-
-
 def verdicts_of(judge, requests):
-    """What a judge's replies to requests become."""
     pairs = [PreferencePair(r.item_id, "authored", r.question, r.first, r.second) for r in requests]
     with VerdictStore(":memory:") as store:
         return run_judge(judge, pairs, store, ("ab",), progress=False)
@@ -315,7 +296,6 @@ def test_one_pair_without_numbers_costs_no_other(tiny, name):
 
 @pytest.fixture
 def minilm(tmp_path):
-    """A copy of the shipped judge that may be damaged."""
     return shutil.copytree(PRETRAINED / "minilm", tmp_path / "minilm")
 
 
@@ -333,9 +313,6 @@ def test_a_judge_without_numbers_gives_no_verdict(name, part, words):
     part(judge)[...] = float("nan")
     for verdict in verdicts_of(judge, asked(2)):
         assert (verdict.status, verdict.verdict) == ("error", None) and words in verdict.raw
-
-
-# ---------------------------------------------------------------- damaged weights
 
 
 def flip(path):
@@ -397,9 +374,6 @@ def test_an_adapter_with_a_flipped_bit_is_found(tmp_path):
     for provider in ("hf", "layers"):
         with pytest.raises(Unavailable, match=r"model\.safetensors: not the file that sha256\.json was written for"):
             load_judge(f"{provider}/{folder}")
-
-
-# ---------------------------------------------------------------- memory
 
 
 @pytest.mark.usefixtures("exact")

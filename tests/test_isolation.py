@@ -60,11 +60,7 @@ def reaches(names, forbidden=FORBIDDEN):
 
 
 def names_test_sets(text):
-    """Test sets that a piece of code names."""
     return {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)} & TEST_SETS
-
-
-# ---------------------------------------------------------------- the code
 
 
 @pytest.mark.parametrize("path", SIGHTLESS, ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -89,9 +85,6 @@ def test_training_and_cleaning_load_no_benchmark_indirectly():
     loaded = {name.removeprefix("judgekit.") for name in done.stdout.split() if name.startswith("judgekit.")}
     assert "training.encoder" in loaded
     assert reaches(loaded) == []
-
-
-# ---------------------------------------------------------------- the notebooks
 
 
 @pytest.mark.parametrize("path", TRAINING_NOTEBOOKS, ids=lambda path: path.stem)
@@ -168,9 +161,6 @@ def test_no_run_trains_or_selects_on_a_test_set(path):
     assert names_in(given.get("answers")) <= {*ANSWERS, *SAMPLE_SETS} - TEST_SETS
 
 
-# ---------------------------------------------------------------- at work
-
-
 class Guarded:
     """A test item, or an earlier turn of one, of which only the question may be read."""
 
@@ -204,9 +194,6 @@ def test_the_sample_is_split_by_question():
     train, tests = catalogue.load_set("sample_train"), catalogue.questions_of_tests(sample=True)
     assert not {p.question for p in train} & {text for _, text in tests}
     assert clean(train, QuestionIndex(tests))[0]
-
-
-# ---------------------------------------------------------------- what was trained
 
 
 def words_of(text):

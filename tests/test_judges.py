@@ -65,9 +65,6 @@ def requests_of(n=40, name="sample_natural"):
 ALL = [*RULES, "majority_class", "features", "encoder", "replay"]
 
 
-# ---------------------------------------------------------------- every judge
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_every_judge_keeps_the_protocol(judges, name):
     judge, requests = judges[name], requests_of(20)
@@ -79,6 +76,7 @@ def test_every_judge_keeps_the_protocol(judges, name):
         assert reply.status == "ok" and reply.verdict in ("first", "second", "tie")
         if reply.p_first is not None:
             assert reply.p_first + reply.p_second + reply.p_tie == pytest.approx(1)
+    assert {reply.verdict for reply in replies} >= {"first", "second"} or name not in SWAP_PROOF
     assert judge.judge([]) == []
 
 
@@ -121,27 +119,14 @@ def test_everything_shown_is_part_of_the_key(change):
     assert request_key(judge, replace(request, **change)) != request_key(judge, request)
 
 
-# ---------------------------------------------------------------- order
-
-
-@pytest.mark.parametrize("name", SWAP_PROOF)
-@pytest.mark.parametrize("set_name", ["sample_natural", "sample_adversarial"])
-def test_swapping_a_pair_swaps_the_verdict(judges, name, set_name):
-    requests = requests_of(80 if name != "encoder" else 24, set_name)
-    plain, turned = judges[name].judge(requests), judges[name].judge([one.exchanged() for one in requests])
-    for one, other in zip(plain, turned, strict=True):
-        assert other.verdict == MIRROR[one.verdict]
-        if one.p_first is not None:
-            assert (other.p_first, other.p_second) == pytest.approx((one.p_second, one.p_first), abs=1e-6)
-    assert {reply.verdict for reply in plain} >= {"first", "second"}
-
-
 @pytest.mark.parametrize("name", SWAP_PROOF)
 @STEADY
 @given(request=REQUESTS)
 def test_swapping_any_texts_swaps_the_verdict(judges, name, request):
     (one,), (other,) = (judges[name].judge([shown]) for shown in (request, request.exchanged()))
     assert other.verdict == MIRROR[one.verdict]
+    if one.p_first is not None:
+        assert (other.p_first, other.p_second) == pytest.approx((one.p_second, one.p_first), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", SWAP_PROOF)
@@ -149,9 +134,6 @@ def test_swapping_any_texts_swaps_the_verdict(judges, name, request):
 def test_a_response_against_itself_is_a_tie(judges, name, text):
     (reply,) = judges[name].judge([Request("What is the capital of France?", text, text)])
     assert reply.verdict == "tie"
-
-
-# ---------------------------------------------------------------- baselines
 
 
 @pytest.mark.parametrize(
@@ -179,9 +161,6 @@ def test_the_majority_class_is_constant_in_the_items_order(label):
     for order in ("ab", "ba"):
         (reply,) = judge.judge([request_of(pair, order)])
         assert verdict_of(pair, order, judge.name, reply).verdict == label
-
-
-# ---------------------------------------------------------------- surface features
 
 
 def features_file(folder, **parts):
@@ -215,9 +194,6 @@ def test_the_fingerprint_follows_the_weights(tmp_path):
     before = FeaturesJudge(features_file(tmp_path)).fingerprint
     assert FeaturesJudge(features_file(tmp_path)).fingerprint == before
     assert FeaturesJudge(features_file(tmp_path, tie_bias=-2.0)).fingerprint != before
-
-
-# ---------------------------------------------------------------- encoder
 
 
 def odd_requests():
@@ -294,9 +270,6 @@ def test_a_judge_that_lacks_a_part_or_is_of_another_format_is_refused(folders, t
         EncoderJudge(folder)
 
 
-# ---------------------------------------------------------------- replay
-
-
 def test_replay_repeats_what_was_said_and_invents_nothing():
     pair = load_sample("sample_natural")[0]
     stored = [
@@ -311,9 +284,6 @@ def test_replay_repeats_what_was_said_and_invents_nothing():
     replies = judge.judge([request_of(pair, "ba"), Request("q", "a", "b", item_id="2")])
     assert [(reply.status, reply.verdict) for reply in replies] == [("error", None)] * 2
     assert "no stored verdict for 2" in replies[1].raw
-
-
-# ---------------------------------------------------------------- names
 
 
 @pytest.mark.parametrize(
@@ -339,9 +309,6 @@ def test_an_encoder_is_found_by_the_path_in_its_name(folders, tmp_path, monkeypa
     assert load_judge("encoder/mine").name == "encoder/mine"
     absolute = load_judge(f"encoder/{folders['encoder']}")
     assert absolute.fingerprint == load_judge("encoder/mine").fingerprint
-
-
-# ---------------------------------------------------------------- registered by other packages
 
 
 GUESTS = """

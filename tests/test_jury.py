@@ -75,9 +75,6 @@ def test_a_member_that_is_never_wrong_weighs_what_the_penalty_allows():
     assert weight == pytest.approx(40 / (1 + np.exp(weight)), rel=1e-3) and tie == 0
 
 
-# ---------------------------------------------------------------- panels
-
-
 def test_verdicts_are_joined_by_item_and_never_by_position():
     panel = Panel("autoj", pairs_of("ABt", "autoj"), {"x": said("x", "ABt")[::-1], "y": said("y", "ABA")})
     assert panel.credits.tolist() == [[1, 1], [1, 1], [1, 0]]
@@ -106,9 +103,6 @@ def test_orders_are_those_that_every_member_has():
     panel = Panel("autoj", pairs_of("AB", "autoj"), {"x": said("x", "AB", ORDERS), "y": said("y", "AB")})
     assert panel.orders == ["ab"]
     assert panel.seated(["x"]).orders == list(ORDERS)
-
-
-# ---------------------------------------------------------------- voting
 
 
 def test_majority_by_hand():
@@ -170,9 +164,6 @@ def test_a_jury_is_scored_as_any_judge():
     assert set(stated) >= {"nll", "ece"}
 
 
-# ---------------------------------------------------------------- weights
-
-
 @cache
 def planted():
     """One good judge, two poor ones who copy each other, and one who is no use."""
@@ -225,9 +216,6 @@ def test_cross_fitting_uses_other_prompts_only():
     inside = [pair.item_id for pair, here in zip(panel.pairs, fold, strict=True) if here]
     assert {i: before[i] for i in inside} == {i: after[i] for i in inside}
     assert {v.judge for v in cross_fitted(panel)} == {"jury/crossfit"}
-
-
-# ---------------------------------------------------------------- members and cascades
 
 
 def test_effective_members_by_hand():

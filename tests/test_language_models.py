@@ -101,9 +101,6 @@ def mirrored(tmp_path, monkeypatch):
     return make
 
 
-# ---------------------------------------------------------------- the register
-
-
 def test_every_model_is_pinned_by_its_hash_and_has_a_name_in_print():
     assert set(language_models()) == {"smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"}
     for name, model in language_models().items():
@@ -114,9 +111,6 @@ def test_every_model_is_pinned_by_its_hash_and_has_a_name_in_print():
 def test_an_unknown_name_is_refused_with_those_there_are():
     with pytest.raises(Unavailable, match=r"qwen9: no language model is called so; there are smollm2-135m, "):
         fetch_model("qwen9")
-
-
-# ---------------------------------------------------------------- where files come from
 
 
 def test_a_mirror_serves_the_file_and_another_file_is_refused(mirrored, tmp_path, monkeypatch):
@@ -179,9 +173,6 @@ def test_the_command_fetches_and_lists_models(mirrored, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "yes" in lines[1] and "yes" not in lines[2] and "us/tiny" in lines[1]
     assert main(["fetch", "--models", "nobody"]) == 2 and "there are tiny, other" in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- GGUF
 
 
 def test_gguf_becomes_an_ordinary_folder_once(tmp_path, cache):
@@ -279,9 +270,6 @@ def test_a_lead_to_the_longer_response_and_the_gain_of_a_way_are_counted_by_hand
     assert (longer.value, longer.n) == (0.5, 3)
     gain = asked.gain("set", "other", "first")  # decided: wrong for right, right for wrong, right for a lead of zero
     assert (round(gain.value, 6), gain.n) == (round(0.5 / 3, 6), 3)
-
-
-# ---------------------------------------------------------------- what the sample asks
 
 
 NOTEBOOKS = paths.project_root() / "notebooks"

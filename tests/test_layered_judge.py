@@ -229,16 +229,6 @@ def test_one_request_that_fails_leaves_the_others_alone(judge):
     assert cut.status == "ok" and cut.truncated > 0
 
 
-def test_a_damaged_model_gives_errors_not_verdicts(folder):
-    import torch
-
-    judge = load_judge(f"layers/{folder}")
-    with torch.no_grad():
-        judge.reader.engine.model.lm_head.weight.fill_(float("nan"))
-    (reply,) = judge.judge([REQUEST])
-    assert reply.status == "error" and "not finite" in reply.raw
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
@@ -246,7 +236,6 @@ def test_a_damaged_model_gives_errors_not_verdicts(folder):
         ("{}#verdict", {}, "no setting is called 'strategy'"),
         ("{}", {"scale": "5"}, "scale '5'"),
         ("{}", {"weights": "none.json"}, "none.json"),
-        ("{}", {"colour": "red"}, "no setting is called 'colour'"),
         ("{}", {"batch_tokens": "0"}, "greater than 0"),
         ("{}", {"device": "abacus"}, "is no device"),
         ("/nowhere/at/all", {}, "nowhere"),

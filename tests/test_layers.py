@@ -6,7 +6,7 @@ import torch
 from notebook_functions import functions_of
 from scipy import stats
 from scipy.special import softmax
-from tiny_causal import save_tiny, tiny_model, tiny_tokenizer
+from tiny_causal import tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from judgekit.inside.layer_logits import LayerReader, kept_scores, layer_logits, score_plan
@@ -57,32 +57,13 @@ def test_other_completions_are_not_compared(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_tiny(tmp_path_factory.mktemp("qwen3"))
+def reader(tiny):
+    return LayerReader(str(tiny))
 
 
-@pytest.fixture(scope="module")
-def reader(folder):
-    return LayerReader(str(folder))
-
-
-def engine_of(digits_alone=True, kind="qwen3", **more):
-    tokenizer = tiny_tokenizer(digits_alone)
-    return CausalModel(tiny_model(tokenizer, kind, **more), pad=tokenizer.pad_token_id), ChatTokenizer(tokenizer)
-
-
-@pytest.mark.parametrize("normed", [False, True])
-@pytest.mark.parametrize("scores", [SCALE, range(1, 11)])
-def test_neither_padding_nor_batch_matters(normed, scores):
-    engine, tokens = engine_of()
-    plan = score_plan(scores, tokens.reply_tokens, "Rating: [[{score}]]")
-    assert bool(plan.branches) is (len(scores) == 10)
-    prompts = [[*range(9, 9 + length)] for length in (1, 60, 7, 23)]
-    alone = np.concatenate([layer_logits(engine, [prompt], plan, normed) for prompt in prompts])
-    together = layer_logits(engine, prompts, plan, normed)
-    assert np.abs(together - alone).max() < NEAR
-    assert np.abs(layer_logits(engine, prompts[::-1], plan, normed, batch_tokens=1)[::-1] - alone).max() < NEAR
-    assert np.ptp(alone[:, 1:], axis=0).min() > 100 * NEAR, "prompts that give the same would prove nothing"
+def tiny_engine():
+    tokenizer = tiny_tokenizer()
+    return CausalModel(tiny_model(tokenizer), pad=tokenizer.pad_token_id), ChatTokenizer(tokenizer)
 
 
 @pytest.mark.parametrize("normed", [False, True])
@@ -124,6 +105,7 @@ def test_every_architecture_is_read_alike(kind, normed):
     together = layer_logits(engine, prompts, TWO_DIGITS, normed)
     alone = np.concatenate([layer_logits(engine, [prompt], TWO_DIGITS, normed) for prompt in prompts])
     assert together.shape == (3, 3, 3) and np.abs(together - alone).max() < NEAR
+    assert np.abs(layer_logits(engine, prompts[::-1], TWO_DIGITS, normed, batch_tokens=1)[::-1] - alone).max() < NEAR
     assert np.ptp(alone[:, 1:], axis=0).min() > 10 * NEAR
     with torch.inference_mode():
         own = [model(torch.tensor([prompt])).logits[0, -1, 12].item() for prompt in prompts]
@@ -132,7 +114,7 @@ def test_every_architecture_is_read_alike(kind, normed):
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypatch, copies):
-    engine, tokens = engine_of()
+    engine, tokens = tiny_engine()
     monkeypatch.setattr(causal, "copyable", lambda cache: copies)
     plan = score_plan(range(1, 11), tokens.reply_tokens, "Rating: [[{score}]]")
     prompts = [[9, 10, 11], [12, 13, 14, 15, 16]]
@@ -151,7 +133,7 @@ def test_scores_of_two_digits_are_weighed_as_in_one_pass_at_every_layer(monkeypa
 
 
 def test_damaged_weights_and_a_head_that_is_not_all_are_refused():
-    engine, _ = engine_of()
+    engine, _ = tiny_engine()
     hook = engine.model.lm_head.register_forward_hook(lambda module, inputs, logits: 2 * logits)
     with pytest.raises(ValueError, match="are not its output head"):
         layer_logits(engine, [[3, 4]], PLAN)
