@@ -8,7 +8,6 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
-from judgekit.data.benchmarks.published import owner_statistics
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
@@ -158,7 +157,7 @@ def test_cells_carry_the_letter_of_their_protocol():
 @pytest.mark.realdata
 def test_owners_accuracy_is_right_and_kappa_is_not():
     contest = contest_of("llmbar_natural", ["replay/gpt-4-vanilla-norules"])
-    own = owner_statistics("gpt-4-vanilla-norules")["llmbar_natural"]
+    own = OWN.owner_statistics("gpt-4-vanilla-norules")["llmbar_natural"]
     row = OWN.owner_row(contest, "gpt_4_vanilla_norules", own)
     assert row["accuracy"] == row["own_accuracy"] == 0.935
     assert (round(row["own_kappa"], 3), round(row["kappa"], 3)) == (0.252, 0.837)
