@@ -245,16 +245,6 @@ def unique_items(items: Iterable[AnyItem]) -> list[AnyItem]:
     return list(seen.values())
 
 
-def named_by_set(pair: PreferencePair) -> PreferencePair:
-    """A pair whose item and prompt are named after its set, so that pairs of several sets may be pooled.
-
-    >>> pair = named_by_set(PreferencePair("7", "autoj", "Why?", "So.", "Thus.", cluster_id="p"))
-    >>> pair.item_id, pair.cluster
-    ('autoj/7', 'autoj/p')
-    """
-    return replace(pair, item_id=f"{pair.benchmark}/{pair.item_id}", cluster_id=f"{pair.benchmark}/{pair.cluster}")
-
-
 def with_counts(items: Iterable[AnyItem], report: dict[str, int]) -> tuple[list[AnyItem], dict[str, int]]:
     """The unique items of a set, and ``items`` and ``empty_responses`` (items with one) before its loader's counts."""
     items = unique_items(items)

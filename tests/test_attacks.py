@@ -17,7 +17,7 @@ from judgekit.bias.defences import Abstaining, Escaped, LengthMatched, OrderAver
 from judgekit.bias.edits import EDITS, HELD_OUT, TRAINABLE, UNWORDED, sentences_of, tampered, wordings
 from judgekit.judges import Request, load_judge, request_of
 from judgekit.judges.surface import words_of
-from judgekit.records import ORDERS, PreferencePair, Reply, Verdict, named_by_set
+from judgekit.records import ORDERS, PreferencePair, Reply, Verdict
 from judgekit.scoring.store import VerdictStore
 
 PAIRS = [
@@ -128,7 +128,9 @@ def test_what_looks_items_up_or_fails_is_refused():
     twice = [*PAIRS, *(replace(pair, benchmark="other", question="Which?") for pair in PAIRS)]
     with pytest.raises(ValueError, match="item_id also stands at"):
         attack(Zoologist(), twice)
-    assert attack(Zoologist(), [named_by_set(pair) for pair in twice], only("emoji"), n_boot=10).clean_accuracy.n == 60
+    named = [*map(functions_of("43_attacks").named_by_set, twice)]
+    assert len({pair.cluster for pair in named}) == 2 * len({pair.cluster for pair in PAIRS})
+    assert attack(Zoologist(), named, only("emoji"), n_boot=10).clean_accuracy.n == 60
     with pytest.raises(ValueError, match="without attacks"):
         Suite((), search=None)
 

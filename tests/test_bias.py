@@ -23,7 +23,7 @@ from judgekit.data.paths import project_root
 from judgekit.data.sample import ASSISTANTS, load_sample
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import words_of
-from judgekit.records import PreferencePair, Verdict, named_by_set
+from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring import protocol_of, run_judge, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
@@ -191,6 +191,7 @@ def test_twins_are_a_response_against_itself_and_stand_once():
 
 
 def sample_table(judge_of):
+    named_by_set = functions_of("43_attacks").named_by_set
     pairs = [named_by_set(one) for name in ("sample_natural", "sample_validation") for one in load_sample(name)]
     return pairs, judged_table(pairs, judged_by(pairs, judge_of(pairs)))
 

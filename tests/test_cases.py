@@ -47,7 +47,7 @@ def verdicts_of(judge, item, ab, ba=None, sure=None):
 def test_the_table_says_none_where_nothing_was_said():
     pairs = [pair_of("i0", votes="AB"), pair_of("i1", label=None)]
     one_order = [Verdict(pair.item_id, "mute", "ab", "A") for pair in pairs]
-    table = case_studies.verdict_table(Contest("planted", "sample_natural", pairs, {"mute": one_order}))
+    table = NOTEBOOK.by_pair(Contest("planted", "sample_natural", pairs, {"mute": one_order}))
     first, second = table.to_dict("records")
     assert first["unanimous"] is None and second["label"] is None and second["unanimous"] == "A"
     assert first["ba"] is None and first["verdict"] == "A" and np.isnan(first["p_a"])
@@ -110,7 +110,7 @@ def case_of(pair, **more):
     """A case as the notebook makes it, on a judge that prefers B and is sure, and one that says what stands first."""
     given = {"minilm": verdicts_of("minilm", pair.item_id, "B", None, 0.91)}
     given |= {"gpt_4": verdicts_of("gpt_4", pair.item_id, "A", "B")}
-    table = case_studies.verdict_table(Contest("planted", "sample_natural", [pair], given))
+    table = NOTEBOOK.by_pair(Contest("planted", "sample_natural", [pair], given))
     pushes, before, _ = case_studies.dissect(features(), pair)
     case = {"name": "confident_error_1", "title": "Confident error", "set": "planted", "judge": "minilm", "pair": pair}
     case |= {"verdicts": table, "verdict": "B", "p_a": 0.045, "p_b": 0.91, "judges": 2, "with_label": 0, "texts": {}}

@@ -8,7 +8,6 @@ import pytest
 from notebook_functions import functions_of
 
 from judgekit.data.benchmarks.outputs import published_on, published_verdicts
-from judgekit.data.benchmarks.published import owner_statistics
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
@@ -104,15 +103,16 @@ def test_arena_judges_are_scored_with_their_probabilities():
 
 @pytest.mark.realdata
 def test_figures_with_the_same_verdicts_and_rule_come_out_to_the_last_digit():
-    beside = published_beside({"pandalm": pandalm()}, ["pandalm_readme", "judgelrm_table3"], **QUICK)
-    same = beside[beside["same_rule"].notna()]
+    beside = published_beside({"pandalm": pandalm()}, **QUICK)
+    same = beside[beside["table"].isin(["pandalm_readme", "judgelrm_table3"]) & beside["same_rule"].notna()]
     assert len(same) == 12
     assert same["points"].map(lambda number: abs(number.value)).max() <= 0.005
 
 
 @pytest.mark.realdata
 def test_drawn_labels_of_figure_4_are_applied_under_its_own_rule():
-    beside = published_beside({"pandalm": pandalm()}, ["figure4"], **QUICK).set_index(["judge", "metric"])
+    beside = published_beside({"pandalm": pandalm()}, **QUICK).query("table == 'figure4'")
+    beside = beside.set_index(["judge", "metric"])
     row = beside.loc["pandalm_7b", "accuracy"]
     assert (str(row["published"]), str(row["recomputed"]), str(row["same_rule"])) == ("67.57", "66.8", "66.3")
     assert beside.loc["gpt_3_5", "accuracy"]["same_rule"] is None
@@ -122,7 +122,8 @@ def test_drawn_labels_of_figure_4_are_applied_under_its_own_rule():
 def test_a_part_serves_for_the_set_it_is_part_of():
     whole = contest_of("mtbench", ["baseline/longer"])
     part = restricted(whole, "mtbench_gpt4", {"gpt_4_pair": published_verdicts("gpt-4-pair")})
-    beside = published_beside({"mtbench": whole, "mtbench/gpt_4_pair": part}, ["figure5", "mtbench_paper"], **QUICK)
+    beside = published_beside({"mtbench": whole, "mtbench/gpt_4_pair": part}, **QUICK)
+    beside = beside[beside["table"].isin(["figure5", "mtbench_paper"])]
     assert set(beside["ours"]) == {"gpt_4_pair"}
     gaps = beside["points"].map(lambda number: abs(number.value))
     assert len(gaps) == 6 and gaps.max() < 1
@@ -144,7 +145,7 @@ def test_cells_carry_the_letter_of_their_protocol():
 @pytest.mark.realdata
 def test_owners_accuracy_is_right_and_kappa_is_not():
     contest = contest_of("llmbar_natural", ["replay/gpt-4-vanilla-norules"])
-    own = owner_statistics("gpt-4-vanilla-norules")["llmbar_natural"]
+    own = OWN.owner_statistics("gpt-4-vanilla-norules")["llmbar_natural"]
     row = OWN.owner_row(contest, "gpt_4_vanilla_norules", own)
     assert row["accuracy"] == row["own_accuracy"] == 0.935
     assert (round(row["own_kappa"], 3), round(row["kappa"], 3)) == (0.252, 0.837)

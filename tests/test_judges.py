@@ -41,7 +41,7 @@ def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("judges")
     save_features(fit_features(feature_table(train)), folder / "features")
     material = make_material(train, {"sample_train": 1.0}, {"v": validation}, TextEncoder())
-    report = train_encoder(TINY, material, folder / "tiny", progress=False)
+    report = train_encoder(TINY, material, folder / "tiny")
     assert report["relevance"]["best_step"] == TINY.steps
     save_encoder(TINY, report["reader"], report["fitted"][0.25], folder / "tiny")  # whatever the choice was
     return {"features": folder / "features", "encoder": folder / "tiny"}

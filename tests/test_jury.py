@@ -83,10 +83,9 @@ def test_verdicts_are_joined_by_item_and_never_by_position():
 FAULTS = {
     "no verdict for i2 in order ab": lambda said: said[:2],
     "stray verdict for i9": lambda said: [*said, replace(said[0], item_id="i9")],
-    "two verdicts for one item": lambda said: [*said, said[0]],
+    "two verdicts for i0": lambda said: [*said, said[0]],
     "no verdict for i1 in order ba": lambda said: [*said, replace(said[0], order="ba")],
     "no reply for item i0": lambda said: [replace(said[0], verdict=None, status="error"), *said[1:]],
-    "of another judge": lambda said: [replace(said[0], judge="z"), *said[1:]],
 }
 
 

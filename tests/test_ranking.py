@@ -9,7 +9,7 @@ from notebook_functions import functions_of
 
 from judgekit.data.votes import ClassProbabilities, matchup_votes, votes_of_pairs
 from judgekit.people import ppi, ranking
-from judgekit.people.ranking import comparisons_of, judge_shares, model_pairs, vote_shares
+from judgekit.people.ranking import comparisons_of, model_pairs
 from judgekit.records import PreferencePair, Verdict
 from judgekit.stats import outcome_probabilities
 
@@ -28,7 +28,7 @@ PAIRS = [
 
 
 def test_comparisons_are_in_the_order_of_names_and_found_by_key():
-    shares = vote_shares(votes_of_pairs(PAIRS))
+    shares = NOTEBOOK.vote_shares(votes_of_pairs(PAIRS))
     found = comparisons_of(PAIRS, shares.items)
     assert found.models == ("ann", "bob", "cid") and found.questions == ("q", "r")
     counts = found.counts(shares)
@@ -49,16 +49,16 @@ def test_matches_shown_both_ways_are_one():
     votes, _ = matchup_votes(PAIRS)
     found = comparisons_of(PAIRS, votes.items, matchups=True)
     assert len(found.items) == 2
-    counts = found.counts(vote_shares(votes))
+    counts = found.counts(NOTEBOOK.vote_shares(votes))
     assert counts[0, 0] == pytest.approx([2 / 3, 0, 1 / 3])  # x met the match twice: the first vote counts
 
 
 def test_verdicts_without_probabilities_count_for_what_they_say():
     said = [Verdict("1", "j", "ab", "A"), Verdict("1", "j", "ba", "B"), Verdict("2", "j", "ab", "tie")]
     said.append(Verdict("3", "j", "ab", "B", p_a=0.25, p_b=0.5, p_tie=0.25))
-    assert judge_shares(said, PAIRS).values.tolist() == [[0.5, 0.5, 0], [0, 0, 1], [0.25, 0.5, 0.25]]
+    assert NOTEBOOK.judge_shares(said, PAIRS).values.tolist() == [[0.5, 0.5, 0], [0, 0, 1], [0.25, 0.5, 0.25]]
     with pytest.raises(ValueError, match="not one reply"):
-        judge_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
+        NOTEBOOK.judge_shares([Verdict("1", "j", "ab", None, status="error")], PAIRS)
 
 
 def scores(seed=0, n=30, others=60):
@@ -140,9 +140,9 @@ def test_davidson_is_the_log_linear_model_of_statsmodels():
 def test_a_model_that_never_lost_is_refused_by_name():
     counts = np.array([[[3.0, 0, 0], [2, 0, 0], [1, 1, 1]]])
     with pytest.raises(ValueError, match=r"ann.*never took points"):
-        ranking.refuse_separated(counts, ["ann", "bob", "cid"])
+        NOTEBOOK.refuse_separated(counts, ["ann", "bob", "cid"])
     counts[0, 0, 2] = 1
-    ranking.refuse_separated(counts, ["ann", "bob", "cid"])
+    NOTEBOOK.refuse_separated(counts, ["ann", "bob", "cid"])
 
 
 def test_without_a_judge_that_varies_strengths_are_peoples():

@@ -122,17 +122,28 @@ def test_tasks_are_read_whole(name, people, items, labels):
     assert stated.items == task.votes.items and (stated.values > 0).all()
 
 
+def ordered(votes, stated, strategy):
+    """Keys of all items by a strategy, best first."""
+    return [votes.items[i] for i in active.best_first(active.need(votes, stated, strategy), 0)]
+
+
 @pytest.mark.parametrize("strategy", active.STRATEGIES)
 def test_every_item_is_named_once_and_probabilities_of_other_rows_are_refused(strategy):
     votes, _, _ = some_votes(asked=0.3)
     stated = stated_of(votes)
-    order = active.label_next(votes, stated, strategy=strategy)
+    order = ordered(votes, stated, strategy)
     assert sorted(order) == sorted(votes.items)
-    assert active.label_next(votes, stated, 5, strategy) == order[:5]
     with pytest.raises(ValueError, match="row 0"):
-        active.label_next(votes, stated.at(votes.items[::-1]), strategy=strategy)
+        active.need(votes, stated.at(votes.items[::-1]), strategy)
     with pytest.raises(ValueError, match="no strategy 'luck'"):
-        active.label_next(votes, stated, strategy="luck")
+        active.need(votes, stated, "luck")
+
+
+def test_what_is_labelled_next_is_first_by_activelab():
+    votes, _, _ = some_votes(asked=0.3)
+    stated = stated_of(votes)
+    order = ordered(votes, stated, "activelab")
+    assert active.label_next(votes, stated) == order and active.label_next(votes, stated, 5) == order[:5]
 
 
 def test_scores_are_cleanlabs():
@@ -166,7 +177,7 @@ def test_each_rule_wants_what_it_says():
     votes = Votes("ij", ("p", "q", "r"), [[0, 1, -1], [0, 0, 0]], CLASSES)
     stated = ClassProbabilities("ij", [[0.98, 0.01, 0.01], [0.4, 0.35, 0.25]], CLASSES)
     wanted = {"entropy": "j", "margin": "j", "disagreement": "i", "fewest": "i"}
-    assert {strategy: active.label_next(votes, stated, 1, strategy)[0] for strategy in wanted} == wanted
+    assert {strategy: ordered(votes, stated, strategy)[0] for strategy in wanted} == wanted
 
 
 @pytest.mark.parametrize("strategy", ["activelab", "crowdlab"])
@@ -174,7 +185,7 @@ def test_each_rule_wants_what_it_says():
 def test_few_votes_will_do(strategy, codes):
     votes = Votes("ij", "pq", codes, CLASSES)
     stated = ClassProbabilities("ij", [[0.2, 0.1, 0.7], [0.4, 0.3, 0.3]], CLASSES)
-    assert sorted(active.label_next(votes, stated, strategy=strategy)) == ["i", "j"]
+    assert sorted(ordered(votes, stated, strategy)) == ["i", "j"]
 
 
 def test_the_vote_put_aside_is_not_for_sale():

@@ -15,7 +15,7 @@ from judgekit.records import ORDERS, label_of_gap
 from judgekit.scoring import forest_table, hold_contest, pick, pivot_orders, run_judge, verdicts
 from judgekit.scoring.comparison import contest_scores, with_constant
 from judgekit.scoring.running import JudgeFailure
-from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.store import shared_store
 
 SETS = ["sample_natural", "sample_adversarial"]
 COLUMNS = "set item prompt judge order verdict p_a p_b p_tie status label votes".split()
@@ -85,7 +85,7 @@ def test_the_table_holds_what_judges_say_of_sets(project):
     slugs = {"baseline/random": "dice", "of/none": "x"}
     table = verdicts(names.values(), SETS, "sample", slugs, progress=False)
     loaded = {slug: load_judge(name) for slug, name in names.items()}
-    with VerdictStore(paths.verdict_store_path()) as store:
+    with shared_store() as store:
         rows = [
             row for name in SETS for slug, judge in loaded.items() for row in expected_rows(judge, slug, name, store)
         ]

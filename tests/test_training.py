@@ -288,12 +288,12 @@ def test_relevance_is_the_log_odds_of_being_meant():
     rng = np.random.default_rng(1)
     cosines = np.column_stack([rng.normal(0.7, 0.2, 4000), rng.normal(0.4, 0.2, 4000), np.zeros(4000)])
     misleading = table_of(cosines, np.zeros(4000, int))
-    found = fit_relevance(misleading, l2=0, inputs=("cosine",))
+    found = fit_relevance(misleading, inputs=("cosine",))
     # Two normal distributions of one variance: slope = gap / variance, zero half-way between the means.
     assert found["weight"] == pytest.approx([0.3 / 0.04, 0, 0], rel=0.1)
     assert -found["bias"] / found["weight"][0] == pytest.approx(0.55, abs=0.02)
     mirrored = table_of(cosines[:, [1, 0, 2]], np.ones(4000, int))
-    assert fit_relevance(mirrored, l2=0, inputs=("cosine",))["weight"] == pytest.approx(found["weight"], rel=1e-3)
+    assert fit_relevance(mirrored, inputs=("cosine",))["weight"] == pytest.approx(found["weight"], rel=1e-3)
 
 
 def test_tables_say_what_the_judge_says(finished, made):
@@ -320,7 +320,7 @@ def test_the_choice_is_the_strongest_gate_within_one_standard_error():
 
 
 def test_a_trained_judge_is_plain_files_without_a_machine_in_them(made, tmp_path, tmp_path_factory):
-    report = train_encoder(replace(TINY, steps=1), made, tmp_path / "judge", progress=False)
+    report = train_encoder(replace(TINY, steps=1), made, tmp_path / "judge")
     assert set(report["tables"]) == {"v", *KINDS}
     assert report["share"] in report["gates"]["share"].tolist()
     files = [path for path in (tmp_path / "judge").rglob("*") if path.is_file()]
@@ -415,7 +415,7 @@ def planted():
 
 
 def test_planted_weights_are_found(planted):
-    parts = fit_features(planted, l2=1e-4, l2_ties=1e-4)
+    parts = fit_features(planted, l2=1e-4)
     found = dict(zip(FEATURES, parts["weight"], strict=True))
     assert {name: found[name] for name in PLANTED} == pytest.approx(PLANTED, rel=0.15)
     assert max(abs(value) for name, value in found.items() if name not in PLANTED) < 0.15

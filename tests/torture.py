@@ -53,7 +53,7 @@ from judgekit.training.mixture import make_material
 recipe = RelevanceRecipe(steps=24, questions_per_step=8, eval_every=2, max_response_tokens=64, bf16=False)
 validation = {"sample_validation": load_sample("sample_validation")[:12]}
 material = make_material(load_sample("sample_train")[:120], {"sample_train": 1.0}, validation, TextEncoder())
-train_encoder(recipe, material, sys.argv[1], progress=False)
+train_encoder(recipe, material, sys.argv[1])
 """
 
 

@@ -268,7 +268,7 @@ def attack(
 
     With a ``store`` of verdicts an interrupted run goes on where it was. ``n_boot`` and ``seed`` are of the intervals.
     ValueError if the judge looks items up (replays, yardsticks), no pair can be attacked, two share an id
-    (`judgekit.records.named_by_set`), or the judge failed on one: that is no verdict that an attack did not turn.
+    (as of several sets they may), or the judge failed on one: that is no verdict that an attack did not turn.
     """
     if judge.sees_item:
         raise ValueError(f"{judge.name} looks items up: it would not see what an attack changes")

@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 
 from judgekit.data.catalogue import load_set
-from judgekit.data.paths import verdict_store_path
 from judgekit.judges.surface import words_of
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring import pivot_orders
-from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
 
 CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
@@ -51,11 +49,6 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
 def judged_table(pairs: Sequence[PreferencePair], verdicts: Sequence[Verdict]) -> pd.DataFrame:
     """`judged` of pairs and verdicts of one's own, a set without a name; ValueError where a verdict is on no pair."""
     return judged(verdict_table([("", "", pairs, verdicts)]), {"": pairs})
-
-
-def shared_store() -> VerdictStore:
-    """The store that all runs share: what was judged before is not judged again."""
-    return VerdictStore(verdict_store_path())
 
 
 def show_pair(table: pd.DataFrame, name: str, item: str, whole: str | None = None) -> pd.DataFrame:

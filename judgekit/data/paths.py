@@ -37,13 +37,6 @@ def run_folder(run: str, *parts: str) -> Path:
     return folder
 
 
-def verdict_store_path() -> Path:
-    """The one verdict store that every run and notebook of this checkout shares."""
-    folder = project_root() / "outputs"
-    folder.mkdir(exist_ok=True)
-    return folder / "verdicts.sqlite"
-
-
 @lru_cache(maxsize=1)
 def data_mirror() -> Path | None:
     """The mirror that ``JUDGEKIT_DATA`` names, as an absolute path, or None; NotADirectoryError if it is no folder.

@@ -13,14 +13,12 @@ from judgekit.stats import Array, Floats
 STRATEGIES = ("activelab", "crowdlab", "entropy", "margin", "disagreement", "fewest", "random")
 
 
-def label_next(
-    votes: Votes, probabilities: ClassProbabilities, n: int | None = None, strategy: str = "activelab", seed: int = 0
-) -> list[str]:
-    """Keys of the items (all by default), voted on or not, whose next vote tells most by `need`, best first.
+def label_next(votes: Votes, probabilities: ClassProbabilities, n: int | None = None, seed: int = 0) -> list[str]:
+    """Keys of the items (all by default), voted on or not, whose next vote tells most by ActiveLab, best first.
 
-    ValueError where votes and probabilities are not of the same items in the same order, or for another strategy.
+    ValueError where votes and probabilities are not of the same items in the same order; other rules are in `need`.
     """
-    return [votes.items[i] for i in best_first(need(votes, probabilities, strategy, seed), seed)[:n]]
+    return [votes.items[i] for i in best_first(need(votes, probabilities, seed=seed), seed)[:n]]
 
 
 def best_first(wanted: Floats, seed: int | list[int]) -> Array:

@@ -4,16 +4,16 @@ A question is labelled, drawn and left out as a whole: its comparisons share a p
 are those of Davidson's model (`judgekit.stats`), on the log-odds scale, fitted to many tables at once.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from judgekit.data.votes import ClassProbabilities, Votes, matchup_of
-from judgekit.scoring.items import TURNED, stated_probabilities
-from judgekit.scoring.protocols import Pairs, Verdicts
+from judgekit.data.votes import ClassProbabilities, matchup_of
+from judgekit.scoring.items import TURNED
+from judgekit.scoring.protocols import Pairs
 from judgekit.stats import LEVEL, Array, Floats, interval_of, kendall, outcome_probabilities, resampled_sums, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
@@ -36,7 +36,7 @@ class Comparisons:
     def counts(self, shares: ClassProbabilities) -> Floats:
         """How often each model beat each other one, shape (n_questions, n_pairs, 3): first wins, second wins, ties.
 
-        ``shares``: `vote_shares` or `judge_shares`, found by key; KeyError where an item has none. Pairs of models in
+        ``shares``: of votes, or of a judge, found by key; KeyError where an item has none. Pairs of models in
         the order of `model_pairs`. An item adds one in all, spread over the outcomes.
         """
         pairs = {two: place for place, two in enumerate(combinations(range(len(self.models)), 2))}
@@ -63,24 +63,6 @@ def comparisons_of(pairs: Pairs, items: Iterable[str], matchups: bool = False) -
     names, (a, b) = np.unique(met[:, 1:].T, return_inverse=True)
     questions, question = np.unique(met[:, 0], return_inverse=True)
     return Comparisons(tuple(names), tuple(questions), items, question, np.minimum(a, b), np.maximum(a, b), a > b)
-
-
-def vote_shares(votes: Votes) -> ClassProbabilities:
-    """What share of the votes on each item each class has."""
-    counts = votes.counts
-    return ClassProbabilities(votes.items, counts / counts.sum(1, keepdims=True), votes.classes)
-
-
-def judge_shares(verdicts: Verdicts, pairs: Pairs, matchups: bool = False) -> ClassProbabilities:
-    """A judge's probabilities of each item, in the mean of both orders (`stated_probabilities`); a verdict without any
-    counts for what it says, one that cannot be read as a tie."""
-    stated = []
-    for one in verdicts:
-        if one.p_a is None and one.status != "error":
-            a, b = one.verdict == "A", one.verdict == "B"
-            one = replace(one, p_a=float(a), p_b=float(b), p_tie=float(not (a or b)))
-        stated.append(one)
-    return stated_probabilities(stated, pairs, matchups)
 
 
 def model_pairs(n_pairs: int) -> tuple[Array, Array]:
@@ -128,7 +110,7 @@ def information(totals: Floats, p: Floats, derivatives: Floats) -> Floats:
 
 def fit(totals: Array) -> Floats:
     """Maximum-likelihood strengths that sum to zero, and the parameter of ties, (..., n_models + 1), by Fisher scoring,
-    from outcomes summed over questions, (..., n_pairs, 3). A model that never lost runs away: `refuse_separated`."""
+    from outcomes summed over questions, (..., n_pairs, 3). A model that never lost runs away."""
     totals = np.asarray(totals, float)
     n_models = model_pairs(totals.shape[-2])[1].max() + 1
     parameters = np.zeros((*totals.shape[:-2], n_models + 1))
@@ -142,20 +124,6 @@ def fit(totals: Array) -> Floats:
         if np.abs(step).max() < TOLERANCE:
             break
     return parameters
-
-
-def refuse_separated(counts: Array, models: Sequence[str]) -> None:
-    """ValueError naming models whose strengths would be infinite: they never lost a point to the others."""
-    from scipy.sparse.csgraph import connected_components
-
-    totals = np.asarray(counts).sum(0)
-    first, second = model_pairs(len(totals))
-    beaten = np.zeros((len(models), len(models)))
-    beaten[first, second], beaten[second, first] = totals[:, 0] + totals[:, 2], totals[:, 1] + totals[:, 2]
-    number, group = connected_components(beaten, connection="strong")
-    if number > 1:
-        apart = [model for model, one in zip(models, group, strict=True) if one == group[0]]
-        raise ValueError(f"no finite strengths: {', '.join(apart)} and the others never took points from each other")
 
 
 def strengths(counts: Array) -> Strengths:

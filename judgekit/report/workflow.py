@@ -242,8 +242,8 @@ def make_run(run: str, cores: int, profile: str | None = None, everything: bool 
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:
-        kept = root / "profiles" / profile
-        where = ["--profile", str(kept if kept.is_dir() else profile), "--quiet", "host"]
+        ours = root / "profiles" / profile
+        where = ["--profile", str(ours if ours.is_dir() else profile), "--quiet", "host"]
     command = ["--snakefile", str(root / "Snakefile"), "--directory", str(root), *where, "--config", f"run={run}"]
     command += [f"kept={','.join(kept)}"]
     command += ["--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going"]

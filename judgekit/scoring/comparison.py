@@ -10,7 +10,6 @@ import pandas as pd
 from judgekit import stats
 from judgekit.data.benchmarks import outputs
 from judgekit.data.catalogue import load_set, set_hashes
-from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.records import ORDERS, PreferencePair, Verdict
@@ -18,7 +17,7 @@ from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import Pairs, Rule, Verdicts, majority_class, protocol_of
 from judgekit.scoring.running import run_judge
 from judgekit.scoring.scores import N_BOOT, score
-from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.store import VerdictStore, shared_store
 from judgekit.scoring.tables import load_judges
 from judgekit.stats import Number
 
@@ -152,7 +151,7 @@ def contests_of(
     names = unique_slugs([*(judge for chosen in judged.values() for judge in chosen), *covering], slugs)
     judges = load_judges([name for name in names if name not in covering], run, names)
     contests = {}
-    with VerdictStore(verdict_store_path()) as store:
+    with shared_store() as store:
         for name, chosen in judged.items():
             whole, *models = parts.get(name, [name])
             own = {names[judge]: judges[names[judge]] for judge in chosen}

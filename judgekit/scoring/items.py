@@ -21,7 +21,7 @@ def item_table(verdicts: Verdicts, pairs: Pairs, protocol: Protocol) -> pd.DataF
     item has no verdict in the given order, or two, or lacks an exchanged order that the protocol insists on; or where
     every verdict is an error.
     """
-    cells, references, rows = _cells_of(verdicts), references_of(pairs, protocol), []
+    cells, references, rows = cells_of(verdicts), references_of(pairs, protocol), []
     for pair in pairs:
         if not references[pair.item_id]:
             continue
@@ -37,7 +37,7 @@ def item_table(verdicts: Verdicts, pairs: Pairs, protocol: Protocol) -> pd.DataF
     return table.astype(kinds) if rows else table
 
 
-def _cells_of(verdicts: Verdicts) -> dict[tuple[str, str], Verdict]:
+def cells_of(verdicts: Verdicts) -> dict[tuple[str, str], Verdict]:
     """Verdicts of one judge by item and order; ValueError where two are of one, or every one is an error."""
     cells: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
@@ -106,7 +106,7 @@ def stated_probabilities(verdicts: Verdicts, pairs: Pairs, matchups: bool = Fals
     its order of models; a match that was shown both ways as two pairs counts with the mean of both. ValueError where a
     pair has none, which is neither certainty nor its lack.
     """
-    cells = _cells_of(verdicts)
+    cells = cells_of(verdicts)
     stated: dict[Any, list[list[float]]] = {}
     for pair in pairs:
         means = _mean_probabilities(*(cells.get((pair.item_id, order)) for order in ORDERS))

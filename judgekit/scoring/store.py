@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from judgekit.data import paths
 from judgekit.data.files import replaced
 from judgekit.records import Reply
 
@@ -328,3 +329,10 @@ def load_reply(text: str) -> Reply:
     if unknown := set(row) - set(_FIELDS):
         raise ValueError(f"verdict store holds unknown fields {sorted(unknown)}: written by a later version?")
     return Reply(**{"verdict": None} | row)
+
+
+def shared_store() -> VerdictStore:
+    """The one store that every run and notebook of this checkout shares: what was judged before is not judged again."""
+    folder = paths.project_root() / "outputs"
+    folder.mkdir(exist_ok=True)
+    return VerdictStore(folder / "verdicts.sqlite")

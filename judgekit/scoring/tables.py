@@ -7,13 +7,12 @@ from typing import Any
 import pandas as pd
 
 from judgekit.data.catalogue import load_set
-from judgekit.data.paths import verdict_store_path
 from judgekit.judges import Judge, load_judge
 from judgekit.judges.names import printed_names, unique_slugs
 from judgekit.records import ORDERS, PreferencePair, Verdict
 from judgekit.scoring.protocols import majority_class, protocol_of
 from judgekit.scoring.running import run_judge
-from judgekit.scoring.store import VerdictStore
+from judgekit.scoring.store import VerdictStore, shared_store
 
 _CONSTANT = "baseline/majority_class"  # made for each set, told its most frequent label
 _Judged = tuple[str, str, Sequence[PreferencePair], Iterable[Verdict]]  # set, slug (or the name in each verdict)
@@ -41,7 +40,7 @@ def verdicts(
             judge = loaded.get(slug) or load_judge(_CONSTANT, label=majority_class(items, protocol_of(name)))
             yield name, slug, items, run_judge(judge, items, store, getattr(judge, "orders", ORDERS), progress)
 
-    with VerdictStore(verdict_store_path()) as store:
+    with shared_store() as store:
         return verdict_table(judged(store))
 
 

@@ -1,4 +1,4 @@
-r"""What is too long for `70_case_studies`: the table that its rules read, a verdict taken apart, and the pages.
+r"""What is too long for `70_case_studies`: a verdict taken apart, and the pages.
 
 Pages (``\input{../outputs/\run/tables/case_studies}``, tracked) hold ids, votes, verdicts and the analysis. Texts stand
 in ``outputs/<run>/cases/<name>.tex``, tracked with their licence, where the set's licence lets them be shipped, else in
@@ -19,38 +19,13 @@ from judgekit.data.sources import find_source
 from judgekit.judges.base import Judge, request_of
 from judgekit.judges.names import display_name
 from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
-from judgekit.records import ORDERS, PreferencePair, Verdict
+from judgekit.records import PreferencePair
 from judgekit.report.escaping import break_words, by_direction, escape, rendered, template, typeset
-from judgekit.scoring.comparison import Contest
-from judgekit.scoring.protocols import joined_verdict
 from judgekit.scoring.tables import TITLES
 from judgekit.stats import Floats, outcome_probabilities
 
-COLUMNS = "set item_id cluster label n_votes unanimous judge ab ba verdict p_a p_b p_tie".split()
-GIVEN = COLUMNS[6:]  # of these, what one judge gave
+GIVEN = "judge ab ba verdict p_a p_b p_tie".split()  # what one judge gave, as columns
 _OPEN = ("MIT", "Apache-2.0", "CC-BY-4.0")  # let a text be shipped, with attribution
-
-
-def verdict_table(contest: Contest) -> pd.DataFrame:
-    """A row for each judge and pair of a contest, judges in its order: `COLUMNS`.
-
-    unanimous: what all people say; verdict: of both orders (a tie where they differ) or of the one there is; p: means.
-    """
-    rows = []
-    for judge, verdicts in contest.verdicts.items():
-        shown: dict[str, dict[str, Verdict]] = {}
-        for verdict in verdicts:
-            shown.setdefault(verdict.item_id, {})[verdict.order] = verdict
-        for pair in contest.pairs:
-            votes, given = list(pair.votes.values()), shown.get(pair.item_id, {})
-            people = (pair.label, len(votes), votes[0] if len(set(votes)) == 1 else None)
-            ab, ba = (given[order].verdict if order in given else None for order in ORDERS)
-            both = joined_verdict(ab, ba, "any") if len(given) == len(ORDERS) else ab or ba
-            stated = [(v.p_a, v.p_b, v.p_tie or 0.0) for v in given.values() if v.p_a is not None and v.p_b is not None]
-            p: Any = np.mean(stated, axis=0) if stated else [np.nan] * 3
-            rows.append((contest.name, pair.item_id, pair.cluster, *people, judge, ab, ba, both, *p))
-    table = pd.DataFrame(rows, columns=COLUMNS, dtype=object)  # so that None stays None
-    return table.astype({"n_votes": int, "p_a": float, "p_b": float, "p_tie": float})
 
 
 def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, float | None]:
@@ -109,7 +84,7 @@ _TEMPLATE = template("case_studies.txt", e=escape, prose=_prose, cell=_cell, typ
 def save_cases(run: str, cases: list[dict[str, Any]], limit: int = 600) -> Path:
     """The file of the cases' pages; their texts replace earlier ones, cut at ``limit`` characters (edits at a quarter).
 
-    A case: name, title, set, pair, verdicts (rows of `verdict_table`), why (a paragraph) and texts (by name).
+    A case: name, title, set, pair, verdicts (rows with `GIVEN`), why (a paragraph) and texts (by name).
     """
     folder, path = paths.run_folder(run, "cases"), paths.run_folder(run, "tables") / "case_studies.tex"
     cases = [

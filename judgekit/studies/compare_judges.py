@@ -16,17 +16,15 @@ from judgekit.stats import Number
 BESIDE = "table judge ours set metric published protocol recomputed same_rule points why source".split()
 
 
-def published_beside(
-    contests: Mapping[str, Contest], tables: Sequence[str] = (), n_boot: int = N_BOOT, seed: int = 0
-) -> pd.DataFrame:
+def published_beside(contests: Mapping[str, Contest], n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Published figures of which verdicts are stored, recomputed under the set's own protocol and under theirs.
 
     Columns `BESIDE`: recomputed is by the primary protocol, same_rule by theirs (None where it cannot be applied),
     points same_rule less published, in percentage points. ``contests``: by set, or where a judge covers a part of it
-    only under ``<set>/<slug>``; ``tables``: published ones, all by default.
+    only under ``<set>/<slug>``.
     """
     rows = []
-    for figure in (figure for name in tables or (None,) for figure in published_scores(name)):
+    for figure in published_scores():
         ours = figure.ours
         contest = contests.get(f"{figure.set}/{ours}") or contests.get(figure.set)
         if ours is None or contest is None or ours not in contest.verdicts:

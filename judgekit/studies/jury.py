@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from judgekit.records import LABELS, ORDERS, PreferencePair, Verdict
-from judgekit.scoring.items import credits_of, item_table
+from judgekit.scoring.items import cells_of, credits_of, item_table
 from judgekit.scoring.metrics import NO_VERDICT, label_codes
 from judgekit.scoring.protocols import Protocol, protocol_of, read_verdict, references_of
 from judgekit.scoring.scores import decided_probabilities
@@ -23,6 +23,7 @@ RIDGE = 1.0  # penalty on weights, in items: few against hundreds; members who s
 _LEVEL = 1e-9  # totals closer than this are level: sums of probabilities in another order differ in the last digits
 _TIE = LABELS.index("tie")
 ByOrder = Mapping[str, Floats]
+Cells = dict[tuple[str, str], Verdict]  # by item and order
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Panel:
         return list(self.verdicts)
 
     @cached_property
-    def cells(self) -> dict[str, dict[tuple[str, str], Verdict]]:
+    def cells(self) -> dict[str, Cells]:
         """Member to its verdicts by item and order."""
-        return {member: _cells_of(member, given, self.pairs) for member, given in self.verdicts.items()}
+        return {member: _whole(member, cells_of(given), self.pairs) for member, given in self.verdicts.items()}
 
     @cached_property
     def orders(self) -> list[str]:
@@ -125,19 +126,15 @@ class Panel:
         return np.stack([self.credits_of([cells[cell] for cell in wanted]) for cells in self.cells.values()], 1)
 
 
-def _cells_of(member: str, verdicts: list[Verdict], pairs: Sequence[PreferencePair]) -> dict[tuple[str, str], Verdict]:
-    cells = {(verdict.item_id, verdict.order): verdict for verdict in verdicts}
+def _whole(member: str, cells: Cells, pairs: Sequence[PreferencePair]) -> Cells:
+    """A member's verdicts, where there is one for each item in each of its orders, and none failed."""
     orders = ORDERS if any(order == "ba" for _, order in cells) else ("ab",)
     wanted = {(pair.item_id, order) for pair in pairs for order in orders}
-    if names := sorted({verdict.judge for verdict in verdicts})[1:]:
-        raise ValueError(f"{member}: verdicts of {verdicts[0].judge} and of another judge ({names[0]}) are mixed")
-    if len(cells) < len(verdicts):
-        raise ValueError(f"{member}: two verdicts for one item in one order")
     if wanted != set(cells):
         item, order = min(wanted ^ set(cells))
         which = "no" if (item, order) in wanted else "a stray"
         raise ValueError(f"{member}: {which} verdict for {item} in order {order}")
-    if failed := [verdict.item_id for verdict in verdicts if verdict.status == "error"]:
+    if failed := [verdict.item_id for verdict in cells.values() if verdict.status == "error"]:
         raise ValueError(f"{member}: no reply for item {failed[0]}")
     return cells
 

@@ -11,15 +11,15 @@ from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge, request_of
 from judgekit.stats import Number
 
+_N_ITEMS = 100
 
-def resources_of(
-    name: str, run: str | None = None, benchmark: str = "sample_natural", n_items: int = 100
-) -> dict[str, Number]:
-    """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge of a run on the first items of a set.
+
+def resources_of(name: str, run: str | None = None, benchmark: str = "sample_natural") -> dict[str, Number]:
+    """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge of a run on a set's first hundred items.
 
     In a fresh process, so that one judge's memory is not another's. RuntimeError, with its last words, where it fails.
     """
-    task = json.dumps([name, run, benchmark, n_items])
+    task = json.dumps([name, run, benchmark])
     done = subprocess.run([sys.executable, "-m", __name__, task], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"measuring {name} failed: {done.stderr.strip().splitlines()[-1]}")
@@ -28,10 +28,10 @@ def resources_of(
     return {key: Number(measured[key], n=measured["n"], spec=spec) for key, spec in specs.items()}
 
 
-def _measure(name: str, run: str | None, benchmark: str, n_items: int) -> dict[str, float]:
+def _measure(name: str, run: str | None, benchmark: str) -> dict[str, float]:
     """`resources_of` in this process; loading the judge counts in ``peak_mb`` only."""
     judge = load_judge(name, label="A", run=run)
-    requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:n_items]]
+    requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:_N_ITEMS]]
     judge.judge(requests[:1])
     started, n = time.perf_counter(), len(requests)
     batches = [requests[start : start + judge.batch_size] for start in range(0, n, judge.batch_size)]

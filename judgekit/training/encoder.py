@@ -297,9 +297,7 @@ class RelevanceTrainer:
         return training
 
 
-def train_encoder(
-    recipe: RelevanceRecipe, material: Material, folder: str | Path, progress: bool = True
-) -> dict[str, Any]:
+def train_encoder(recipe: RelevanceRecipe, material: Material, folder: str | Path) -> dict[str, Any]:
     """Train an encoder judge and write its folder, with the checkpoint on the way there.
 
     Gives ``relevance`` (the run of `train_relevance`), ``gates`` (table of `compare_gates`), ``share`` (of misleading
@@ -308,7 +306,7 @@ def train_encoder(
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
     parts = material.parts
-    relevance = train_relevance(recipe, material.bank, parts["train"], parts["validation"], folder, progress)
+    relevance = train_relevance(recipe, material.bank, parts["train"], parts["validation"], folder)
     reader = reader_of(material, recipe, quality, Embedder(load_encoder(recipe, folder), recipe.bf16))
     fitted = fit_gates(material, reader, _GATES, recipe.seed)
     ordinary = {name: reader.table(pairs) for name, pairs in material.validation.items()}

@@ -13,6 +13,7 @@ from judgekit.data.files import write_json
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, standardise, surface_features
 from judgekit.records import LABELS, PreferencePair
 
+_L2_TIES = 0.01  # penalty on squared weights of the tie model, relative to the mean loss
 _MIN_TIE_SHARE = 0.02  # a source with fewer ties than this did not really offer them
 
 
@@ -72,12 +73,10 @@ def davidson_loss(
     return torch.where(tied, free, forced)
 
 
-def fit_features(
-    table: FeatureTable, weight: np.ndarray | None = None, l2: float = 0.003, l2_ties: float = 0.01
-) -> dict[str, np.ndarray]:
+def fit_features(table: FeatureTable, weight: np.ndarray | None = None, l2: float = 0.003) -> dict[str, np.ndarray]:
     """Weights of the linear score (``mean, scale, weight``) and of the tie model (``pair_mean``, ..., ``tie_bias``).
 
-    ``l2``, ``l2_ties``: penalty on squared weights, relative to the mean loss. There is no intercept, so exchanging the
+    ``l2``: penalty on squared weights of the score, relative to the mean loss. There is no intercept, so exchanging the
     responses flips the score's sign.
     """
     mean, scale = _moments(np.concatenate([table.a, table.b]))
@@ -97,7 +96,7 @@ def fit_features(
     def objective() -> torch.Tensor:
         optimiser.zero_grad()
         loss = davidson_loss(difference @ w, pair @ t + bias, target, tied)
-        total = (row_weight * loss).sum() / row_weight.sum() + l2 * (w**2).sum() + l2_ties * (t**2).sum()
+        total = (row_weight * loss).sum() / row_weight.sum() + l2 * (w**2).sum() + _L2_TIES * (t**2).sum()
         total.backward()
         return total
 

@@ -107,11 +107,10 @@ def reader_of(
     return Reader(quality, embedder, vectors, material.tied, *limits)
 
 
-def fit_relevance(table: PairTable, l2: float = _L2, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
+def fit_relevance(table: PairTable, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
     """Log odds of a response being meant for its question: ``weight`` and ``bias`` for `relevance_of`.
 
-    ``table``: pairs of which one response was and the other was not. ``l2``: penalty on squared weights of standardised
-    inputs, relative to the mean loss.
+    ``table``: pairs of which one response was and the other was not. Weights of standardised inputs are penalised.
     """
     right = table.target[:, :1] > table.target[:, 1:2]
     on, off = np.where(right, table.inputs_a, table.inputs_b), np.where(right, table.inputs_b, table.inputs_a)
@@ -123,8 +122,8 @@ def fit_relevance(table: PairTable, l2: float = _L2, inputs: Collection[str] = R
     def loss(parts: np.ndarray) -> tuple[float, np.ndarray]:
         logits = sign * (scaled @ parts[:-1] + parts[-1])
         slope = -sign / (1 + np.exp(logits)) / len(sign)
-        gradient = np.append(slope @ scaled + 2 * l2 * parts[:-1], slope.sum())
-        return np.logaddexp(0, -logits).mean() + l2 * (parts[:-1] ** 2).sum(), gradient
+        gradient = np.append(slope @ scaled + 2 * _L2 * parts[:-1], slope.sum())
+        return np.logaddexp(0, -logits).mean() + _L2 * (parts[:-1] ** 2).sum(), gradient
 
     found = minimize(loss, np.zeros(len(used) + 1), jac=True, method="L-BFGS-B").x
     weight = found[:-1] * used / spread

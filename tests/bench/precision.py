@@ -15,19 +15,18 @@ from encoder_speed import save_bench
 from processors import leads, tracked
 
 from judgekit.data.catalogue import load_set
-from judgekit.data.paths import run_folder, verdict_store_path
+from judgekit.data.paths import run_folder
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug as slug_of
 from judgekit.judges.replay import TrackedJudge
-from judgekit.scoring import run_judge
-from judgekit.scoring.store import VerdictStore
+from judgekit.scoring import run_judge, shared_store
 from judgekit.stats import interval, share_of
 
 
 def compared(judge, slug, run, name, beside=None):
     """Numbers of one set by quantity."""
     pairs = load_set(name)
-    given = run_judge(judge, pairs, VerdictStore(verdict_store_path()))
+    given = run_judge(judge, pairs, shared_store())
     shown = [(v.p_a, v.p_b, v.p_tie) if v.order == "ab" else (v.p_b, v.p_a, v.p_tie) for v in given]
     exact, rounded = leads(np.array(shown).reshape(len(pairs), 2, 3)), leads(tracked(run, slug, name))
     decided = [n for n, pair in enumerate(pairs) if pair.label in ("A", "B")]

@@ -9,10 +9,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from judgekit.data.benchmarks import LLMBAR
-from judgekit.data.benchmarks.outputs import published_of
-from judgekit.data.sources.rows import read_document
-
 
 class PublishedScore(NamedTuple):
     """One published figure."""
@@ -69,18 +65,3 @@ def _scores_of(entry: dict[str, Any]) -> Iterator[PublishedScore]:
                 known = (words[rule], scored_as.get(rule), entry["source"], ours, why)
                 value = round(float(text) / 100, 6)
                 yield PublishedScore(entry["name"], judge, titles[judge], name, metric, value, text, *known)
-
-
-def owner_statistics(model: str) -> dict[str, dict[str, float]]:
-    """What LLMBar's owner published of one evaluator (``gpt-4-vanilla``), by set (``llmbar_natural``).
-
-    ``accuracy`` (mean of both orders) in [0, 1], ``kappa`` of the given order.
-    """
-    found = {}
-    for subset, path in LLMBAR.items():
-        for file in published_of(model).files:
-            if file.startswith(path.removesuffix("dataset.json")):
-                values = json.loads(read_document(file.replace("/result.json", "/statistics.json")))
-                accuracy = float(values["correct_average"].rpartition("=")[2].strip(" %")) / 100  # 97 / 100 = 97.0%
-                found[f"llmbar_{subset}"] = {"accuracy": accuracy, "kappa": float(values["kappa_False"])}
-    return found
