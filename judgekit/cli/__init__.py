@@ -14,13 +14,12 @@ from judgekit import __version__
 from judgekit.cli.answers import collect, rate
 from judgekit.cli.attacking import attack
 from judgekit.cli.converting import convert
-from judgekit.cli.fetching import fetch, names_of
+from judgekit.cli.fetching import fetch, names_of, store
 from judgekit.cli.labelling import label
 from judgekit.cli.making import new
 from judgekit.cli.messages import DONE, INTERRUPTED, Command, ending, silence_stdout, tell
 from judgekit.cli.running import judge
 from judgekit.cli.scoring import score
-from judgekit.cli.storing import store
 
 app = typer.Typer(
     rich_markup_mode=None,
