@@ -20,7 +20,7 @@ default_role = "code"
 toc_object_entries = False  # a page's contents are its modules
 autodoc_typehints = "signature"
 autodoc_default_options = {"exclude-members": "set_score_request, set_fit_request"}  # scikit-learn's own
-autodoc_mock_imports = ["ray", "vllm"]  # extras that the environment may lack
+autodoc_mock_imports = ["ray", "vllm", "inspect_ai"]  # extras that the environment may lack
 html_show_copyright = html_show_sourcelink = html_copy_source = False
 html_math_renderer = "mathml"  # which browsers draw by themselves, off-line, too
 
