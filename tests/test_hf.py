@@ -10,7 +10,7 @@ from tiny_causal import CHATML, SPECIAL, change_json, save_adapter, save_tiny, s
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM, GPT2Config, Qwen2Config
 
-from judgekit.judges import Judge, Request, load_judge, request_of
+from judgekit.judges import Judge, Request, hf, load_judge, request_of
 from judgekit.models import Unavailable
 from judgekit.models.causal import memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -173,6 +173,7 @@ def test_a_batch_that_does_not_fit_is_halved(tiny, monkeypatch, mode):
 def test_replies_are_written_side_by_side_where_prompts_that_are_weighed_go_few_at_a_time(
     tiny, monkeypatch, mode, together
 ):
+    monkeypatch.setitem(hf.BATCH_TOKENS, "cpu", 1024)  # on any processor
     judge = judge_of(tiny, "cot", mode=mode, device="cpu", share_prefix=False)
     judge.load()
     seen = short_of_memory(monkeypatch, judge.engine, lambda rows, columns: False)
