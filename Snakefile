@@ -1,4 +1,5 @@
-# One rule per job, made from notebooks/notebooks.yaml and params/<run>. Run it through the Makefile, or by hand:
+# One rule per job, made from notebooks/notebooks.yaml and params/<run>. Run it through the Makefile, or by hand, and then
+# everything is made (the Makefile names what is kept; a job of a cluster must not find that out anew):
 #   snakemake --cores 2 --config run=laptop
 import shlex
 import sys

@@ -1,6 +1,7 @@
 """Options that several commands have; where the replies of a command are kept, and what is said of it."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -65,11 +66,13 @@ class Failures:
 
     count: int = 0
     lines: list[str] = field(default_factory=list)
+    alike: Counter[str] = field(default_factory=Counter)  # by reason, of those that have a line
 
     def add(self, place: str, reason: str) -> None:
         """Count a failure."""
         self.count += 1
-        if len(self.lines) < LISTED and sum(line.endswith(f": {reason}") for line in self.lines) < ALIKE:
+        if len(self.lines) < LISTED and self.alike[reason] < ALIKE:
+            self.alike[reason] += 1
             self.lines.append(f"{place}: {reason}")
 
 
