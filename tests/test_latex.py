@@ -135,8 +135,9 @@ def test_a_number_leads_to_its_file_and_command(project):
     write_document(project, r"\result{a.b}\resultci{bench.b}")
     owners = (write_generated("laptop") / "report_owners.tex").read_text().replace(r"\wordbreak{}", "")
     command = r"\texttt{python -m judgekit.report.workflow run 10\_x laptop}"
-    assert rf"\ownerlist{{\texttt{{10\_x}}}}{{{command}}}{{\hypertarget{{owner:a.b}}{{}}\texttt{{a.b}}}}" in owners
-    assert r"\ownerlist{\texttt{bench}}{\texttt{python tests/bench/encoder\_speed.py}}" in owners
+    key = r"{\ownerkey{a.b}{\texttt{a.b}}}"
+    assert rf"\ownerlist{{\texttt{{10\_x}}}}{{no repository}}{{{command}}}{key}" in owners
+    assert r"\ownerlist{\texttt{bench}}{no repository}{\texttt{python tests/bench/encoder\_speed.py}}" in owners
     assert "a.c" not in owners
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import subprocess
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from judgekit import report as results
 from judgekit.data import paths
+from judgekit.data.provenance import git_state
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table
 from judgekit.report.results import check_inputs
@@ -83,6 +85,31 @@ def test_unchanged_result_is_an_unchanged_file(monkeypatch):
     assert path.read_bytes() == before
     save_results("sample", "40_x", {"a.b": Number(0.25)})
     assert path.read_bytes() != before
+
+
+def test_a_result_is_of_the_last_commit_that_changed_the_code(project):
+    def commit(name, text):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(text)
+        who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        for arguments in (["add", "."], [*who, "commit", "-q", "-m", name]):
+            subprocess.run(["git", "-C", project, *arguments], check=True)
+        return git_state()
+
+    subprocess.run(["git", "init", "-q", project], check=True)
+    assert git_state() == {"git": None, "dirty": None}, "nothing is committed"
+    first = commit("judgekit/x.py", "x = 1")
+    path = save_results("sample", "40_x", {"a.b": Number(0.5)})
+    assert commit("docs/page.md", "text") == first, "a text changes no result"
+    made = path.read_bytes()
+    save_results("sample", "40_x", {"a.b": Number(0.5)})
+    assert path.read_bytes() == made
+    second = commit("judgekit/x.py", "x = 2")
+    assert second["git"] != first["git"] and git_state(("docs",)) == second
+    save_results("sample", "40_x", {"a.b": Number(0.5)})
+    assert json.loads(path.read_text())["provenance"]["git"] == second["git"], "the same number, of today's code"
+    (project / "judgekit/x.py").write_text("x = 3")
+    assert git_state()["dirty"] is True
 
 
 def test_two_owners_of_a_key_is_an_error_that_names_both():

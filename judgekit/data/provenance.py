@@ -47,15 +47,18 @@ def process_age() -> float:
     return time.time() - psutil.Process().create_time()
 
 
-def git_state() -> dict[str, Any]:
-    """The commit the code is at, and whether the code differs from it; both None outside a git checkout."""
+def git_state(also: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The last commit that changed the code (or ``also``), and whether it was changed since; None outside a checkout.
+
+    So what is made again from the same code is made at the same commit, whatever was committed beside it.
+    """
     with suppress(OSError, subprocess.SubprocessError):  # no checkout at all, no git, no repository
         root = paths.project_root()
         around = Path(_git(root, "rev-parse", "--show-toplevel"))
         if around.resolve() == root.resolve():  # else another repository holds this folder
-            code = [name for name in CODE if (root / name).exists()]
+            code = [name for name in (*CODE, *also) if (root / name).exists()]
             changes = _git(root, "status", "--porcelain", "--", *code)
-            return {"git": _git(root, "rev-parse", "HEAD"), "dirty": bool(changes)}
+            return {"git": _git(root, "log", "-1", "--format=%H", "--", *code) or None, "dirty": bool(changes)}
     return {"git": None, "dirty": None}
 
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from itertools import groupby
@@ -112,7 +113,7 @@ def write_generated(run: str) -> Path:
     outputs, report = paths.run_folder(run), paths.project_root() / "report"
     folder = report / "build" / run
     folder.mkdir(parents=True, exist_ok=True)
-    results, provenance = load_results(run), load_provenance(run)
+    results, commit = load_results(run), {owner: _short_commit(one) for owner, one in load_provenance(run).items()}
     keys = quoted_keys(tex_files())
     _write(outputs / "numbers.tex", "numbers", quoted=[(key, results[key]) for key in sorted(keys & set(results))])
 
@@ -121,13 +122,14 @@ def write_generated(run: str) -> Path:
 
     for path in report.glob("*.tex"):  # each document may end with a list of where its numbers come from
         if r"\documentclass" in code_of([path]):
-            quoted = quoted_keys(document_files(path.stem)) & set(results)
+            read = keys if path.stem == "supplement" else quoted_keys(document_files(path.stem))  # it lists all of them
+            quoted = read & set(results)
             by_owner = sorted((results[key]["notebook"], key) for key in quoted)
             owned = [(owner, [key for _, key in rows]) for owner, rows in groupby(by_owner, key=lambda row: row[0])]
-            _write(folder / f"{path.stem}_owners.tex", "owners", owned=owned, command=command)
-    made_at = sorted(map(_short_commit, provenance.values())) or ["none"]
-    commits = {"build": _short_commit(git_state()), "made_at": list(dict.fromkeys(made_at))}
-    _write(folder / "provenance.tex", "provenance", provenance=provenance, **commits)
+            _write(folder / f"{path.stem}_owners.tex", "owners", owned=owned, command=command, commit=commit)
+    made_at, count = Counter(commit.values()).most_common(1)[0] if commit else ("none", 0)
+    build = _short_commit(git_state(("report", "outputs")))
+    _write(folder / "provenance.tex", "provenance", files=len(commit), made_at=made_at, count=count, build=build)
     _write(folder / "team.tex", "team", team=_team(report / "team.yaml"))
     _write(folder / "own_title.tex", "own", title=own_title(run) or run)
     cuts = {family: {font.style: font for font in _installed() if font.family == family} for family in CHINESE.values()}

@@ -54,7 +54,7 @@ def save_results(
     """Write the numbers of one notebook to ``outputs/<run>/results/<notebook>[-<variant>].json``; returns the file.
 
     ``data``: SHA-256 of the upstream files that were read. Numbers that nothing reads stay in their frames; a file of
-    which only seconds, machine and commit would differ stays as it is. ValueError where a key is not
+    which only seconds and machine would differ stays as it is. ValueError where a key is not
     ``study.part[.part].quantity``, another file of the run owns it, or calls ``..._repro`` or ``..._crossfit`` a score.
     """
     stem = checked_name(notebook) + (f"-{checked_name(variant)}" if variant else "")
@@ -107,8 +107,8 @@ def check_inputs(run: str) -> None:
 
 
 def _stays(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether a file may stay: equal but for the seconds, the machine and the commit, and made from committed code."""
-    volatile = dict.fromkeys(("seconds", "machine", "git", "dirty"))
+    """Whether a file may stay: equal but for the seconds and the machine, and made from committed code."""
+    volatile = dict.fromkeys(("seconds", "machine", "dirty"))
     settled = old["provenance"].get("dirty") is False or new["provenance"]["dirty"] is not False
     lasting = [document | {"provenance": document["provenance"] | volatile} for document in (old, new)]
     return settled and lasting[0] == lasting[1]
