@@ -153,7 +153,7 @@ def test_slugs():
 def test_table():
     table = pd.DataFrame(
         {
-            ("", "set"): ["a_b", "[A] & 中"],
+            ("", "kind"): ["a_b", "[A] & 中"],
             ("P", "accuracy"): [Number(0.5, 0.4, 0.6, 10, ".1%"), Number(0.25, -0.1, 0.5, 10, ".1%")],
             ("P", "nll"): [0.5, math.nan],
         }

@@ -230,7 +230,7 @@ def bars(ax: Axes, table: pd.DataFrame) -> None:
     left = pd.Series(0.0, index=counts.index)
     for name in counts.columns:
         drawn = ax.barh(range(len(counts)), shares[name], left=left, height=0.68, color=LABELS[name], label=name)
-        texts = [f"{n:,}" if share >= 0.12 else "" for n, share in zip(counts[name], shares[name], strict=True)]
+        texts = [f"{n:,}" if share >= 0.1 else "" for n, share in zip(counts[name], shares[name], strict=True)]
         ax.bar_label(drawn, texts, label_type="center", color="white" if name == "A" else "black", fontsize=7)
         left += shares[name]
     names = [f"{name} ({total:,})" for name, total in counts.sum(axis=1).items()]

@@ -64,6 +64,15 @@ def display_name(judge: str) -> str:
     return ", ".join(part for part in (names.get(model, ""), words) if part)
 
 
+def set_title(name: str) -> str:
+    """A set's name in tables and pictures.
+
+    >>> set_title("autoj"), set_title("my_own"), set_title("file:my_own.jsonl")
+    ('Auto-J', 'my own', 'file:my_own.jsonl')
+    """
+    return printed_names()["sets"].get(name) or (name.replace("_", " ") if NAME.fullmatch(name) else name)
+
+
 def in_chinese(text: str) -> str:
     """A text of a figure in Chinese, whole or between its commas and colons; what has no Chinese name stays.
 

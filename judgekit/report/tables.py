@@ -5,7 +5,7 @@ Caption, label and the notebook's name stay in the report, with the prose. All t
 
 import math
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judgekit.data import paths
 from judgekit.data.files import write_text
 from judgekit.data.paths import checked_name
-from judgekit.judges.names import display_name
+from judgekit.judges.names import display_name, set_title
 from judgekit.report.escaping import escape, escape_markdown, rendered, template
 from judgekit.stats import Number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMED = ("judge", "model", "method", "scorer")  # columns whose slugs are printed as the pictures print them
+# Columns whose slugs are printed as the pictures print them.
+NAMED: dict[str, Callable[[str], str]] = dict.fromkeys(("judge", "model", "method", "scorer", "jury"), display_name)
+NAMED |= dict.fromkeys(("set", "corpus", "source", "most in"), set_title)
 SIGNED = re.compile(r"(?<=\d)-(?=\+)")  # between the bounds of an interval as ``Number`` writes it with a plus sign
 
 
@@ -47,9 +49,9 @@ def save_table(
     r"""Write a frame or a list of dicts as ``outputs/<run>/tables/<name>.tex`` and ``.md``; returns the LaTeX file.
 
     Cells are ``Number`` (printed as ``61.1 (58.0–64.0)``), int, float (in format ``spec``), str, ``Stacked``, or None.
-    Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. Judges and
-    models (columns in `NAMED`) have their display names. ``best``: columns whose highest cells, as printed, are bold;
-    rows whose first cell is in ``plain`` take no part. ``align``: LaTeX specifications by column. ``sections``: a
+    Columns named by a pair ``(group, column)`` have a head over their group; the index is not printed. Judges,
+    models and sets (columns in `NAMED`) have display names. ``best``: columns whose highest cells, as printed, are
+    bold; rows whose first cell is in ``plain`` take no part. ``align``: LaTeX specifications by column. ``sections``: a
     column whose new values are heads over rows instead. ``intervals``: whether numbers have theirs, or the columns that
     do; ``stacked``: below the number. ValueError where the table is empty or a column is not there.
     """
@@ -95,8 +97,8 @@ def save_table(
 def _values(frame: "pd.DataFrame", column: Hashable, spec: str) -> list[Number | Stacked | str | None]:
     """What the cells of a column print."""
     values = [_plain(value, spec) for value in frame[column]]
-    named = (column[-1] if isinstance(column, tuple) else column) in NAMED
-    return [display_name(value) if named and isinstance(value, str) else value for value in values]
+    printed = NAMED.get(str(column[-1] if isinstance(column, tuple) else column), str)
+    return [printed(value) if isinstance(value, str) else value for value in values]
 
 
 def _plain(value: Any, spec: str) -> Number | Stacked | str | None:

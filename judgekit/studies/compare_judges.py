@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgekit.data.benchmarks.published import published_scores
+from judgekit.judges.names import display_name
 from judgekit.scoring import N_BOOT, Contest
 from judgekit.scoring.comparison import contest_scores
 from judgekit.scoring.tables import metric_title
@@ -71,7 +72,7 @@ def figure_table(
         number, words = numbers.get((part, judge, metric), (None, None))
         if number is None:
             return None
-        words += "" if part == name else f", on the {number.n:,} items that {judge} judged"
+        words += "" if part == name else f", on the {number.n:,} items that {display_name(judge or '')} judged"
         letter, ends = tag(words), (number.interval or "no interval").replace("-", "–")
         return stacked(f"{number} {letter}", ends) if stacked else f"{number} ({ends}) {letter}"
 
