@@ -150,6 +150,13 @@ def test_slugs():
         unique_slugs(["a/中"])
 
 
+def test_tables_print_names():
+    rows = [{"set": "autoj", "judge": "gpt_4", "source": "dpo_en"}, {"set": "file:my_own.jsonl", "judge": "x_y"}]
+    markdown = save_table("sample", "t", rows, sections="set").with_suffix(".md").read_text().replace("\\", "")
+    assert "| *Auto-J* |" in markdown and "| GPT-4 | DPO-en |" in markdown
+    assert "*file:my_own.jsonl*" in markdown and "| x y |" in markdown, "a file is named as it is"
+
+
 def test_table():
     table = pd.DataFrame(
         {
