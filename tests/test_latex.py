@@ -1,5 +1,6 @@
 """judgekit.report.latex: what LaTeX gets is safe, what it lacks is named, and a hostile page compiles."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -139,6 +140,22 @@ def test_a_number_leads_to_its_file_and_command(project):
     assert rf"\ownerlist{{\texttt{{10\_x}}}}{{no repository}}{{{command}}}{key}" in owners
     assert r"\ownerlist{\texttt{bench}}{no repository}{\texttt{python tests/bench/encoder\_speed.py}}" in owners
     assert "a.c" not in owners
+
+
+def test_the_supplement_lists_what_any_document_quotes_and_the_footer_counts_files(project):
+    for notebook, key in (("10_x", "a.b"), ("11_y", "c.d"), ("12_z", "e.f")):
+        path = save_results("laptop", notebook, {key: Number(0.5)})
+        document = json.loads(path.read_text())
+        document["provenance"] |= {"git": ("a" if notebook == "12_z" else "b") * 40, "dirty": notebook == "12_z"}
+        path.write_text(json.dumps(document))
+    write_document(project, r"\result{a.b}")
+    (project / "report" / "supplement.tex").write_text(r"\documentclass{article}\result{c.d}")
+    folder = write_generated("laptop")
+    report, supplement = ((folder / f"{name}_owners.tex").read_text() for name in ("report", "supplement"))
+    assert r"\ownerkey{c.d}" in supplement and r"\ownerkey{a.b}" in supplement and "e.f" not in supplement
+    assert r"\ownerkey{a.b}" in report and "c.d" not in report and "{bbbbbbb}" in report
+    made = (folder / "provenance.tex").read_text()
+    assert r"\runcommit}{bbbbbbb}" in made and r"\runcount}{2}" in made and r"\runnotebooks}{3}" in made
 
 
 def test_team_without_a_field_is_an_error(project):
