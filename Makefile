@@ -24,7 +24,7 @@ BIN := $(ENVIRONMENT)/bin
 READY := $(ENVIRONMENT)/ready
 PYTHON ?=
 
-.PHONY: help report pdf site handin notebooks test test-all lint lab readme bench torture audit ship latex environment clean
+.PHONY: help report pdf site handin notebooks test test-changed test-all lint lab readme bench torture audit ship latex environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -43,6 +43,12 @@ pdf: latex $(READY) ## compile every document, in English and Chinese, from the 
 
 test: lint ## lint, then the tests that are not slow
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile -m "not slow"
+
+# Without a commit, of what changed within a day; in a younger repository, of all.
+SINCE ?= $(or $(shell git rev-list -1 --before='1 day ago' HEAD),$(shell git rev-list --max-parents=0 HEAD | tail -1))
+MINUTES ?= 30
+test-changed: $(READY) ## the slow tests of what has changed since the commit SINCE, none started after MINUTES
+	@$(BIN)/python -m pytest -q -ra -n $(CORES) --dist loadfile --changed-since "$(SINCE)" --minutes $(MINUTES) || [ $$? -eq 5 ]
 
 test-all: lint ## lint, then every test: long simulations, trainings and kills, too
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist loadfile

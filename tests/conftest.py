@@ -1,8 +1,11 @@
 """What all tests share: the data mirror, and a loud skip of the tests that need what is not there."""
 
 import os
+import subprocess
+import time
 from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a core: threads of their own would wait for each other; before torch
@@ -18,8 +21,38 @@ NO_RAY = "needs Ray: docs/scaling.md says how to install it"
 NO_VLLM = "needs vLLM, in an environment of its own: docs/generative_judges.md says how to make one"
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--changed-since", metavar="COMMIT", help="slow tests alone, of what has changed since")
+    parser.addoption("--minutes", type=float, help="no slow test is started after as many")
+
+
+def changed_since(commit):
+    """What a file of tests names where it tests something that has changed: folders of judgekit, files of tests."""
+    command = ["git", "diff", "--name-only", commit, "--", "judgekit", "notebooks", "params", "tests"]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    changed = set()
+    for folder, name, *_ in (Path(line).with_suffix("").parts for line in done.stdout.splitlines()):
+        changed.add({"judgekit": f"judgekit.{name}", "tests": name}.get(folder, folder))
+    return changed
+
+
+def is_touched(path, changed):
+    """Whether a file of tests has changed, or names what has, itself or in a helper that it imports."""
+    source = path.read_text(encoding="utf-8")
+    helpers = [other for other in path.parent.glob("*.py") if f"from {other.stem} import" in source]
+    texts = [source, *(helper.read_text(encoding="utf-8") for helper in helpers)]
+    return path.stem in changed or any(word in text for text in texts for word in changed)
+
+
+def pytest_collection_modifyitems(config, items):
     """Skip tests marked ``realdata``, ``vllm`` or ``ray`` where there is none; ``-ra`` prints the reason."""
+    if commit := config.getoption("--changed-since"):
+        changed = changed_since(commit)
+        touched = {path: is_touched(path, changed) for path in {item.path for item in items}}
+        left = [item for item in items if not (item.get_closest_marker("slow") and touched[item.path])]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
     if paths.data_mirror() is None:
         for item in items:
             if item.get_closest_marker("realdata"):
@@ -31,6 +64,13 @@ def pytest_collection_modifyitems(items):
                     item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def pytest_runtest_setup(item):
+    minutes = item.config.getoption("--minutes")
+    if minutes is not None and item.get_closest_marker("slow") and time.monotonic() - STARTED > 60 * minutes:
+        pytest.skip("no time is left: make test-all runs it")
+
+
+STARTED = time.monotonic()
 NUMBERS = count()
 
 

@@ -1,0 +1,34 @@
+"""Of the slow tests, those of what has changed run after the others, as long as there is time."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import is_touched
+from test_docs_moved import FIRST
+
+HERE = Path(__file__).parent
+
+
+def chosen(*options):
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *options, "test_stats.py"]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+
+
+def test_slow_tests_of_changed_folders_are_chosen():
+    listed = chosen("--collect-only", "--changed-since", FIRST)
+    assert listed.returncode == 0, listed.stdout
+    assert {line.partition("[")[0] for line in listed.stdout.splitlines() if "::" in line} == {
+        "tests/test_stats.py::test_an_interval_covers_what_it_promises"
+    }
+
+
+def test_no_slow_test_is_started_when_time_is_up():
+    done = chosen("--minutes", "0", "-m", "slow")
+    assert done.returncode == 0 and "6 skipped" in done.stdout and "no time is left" in done.stdout, done.stdout
+
+
+def test_a_file_is_touched_by_what_it_or_its_helper_names():
+    path = HERE / "test_stats.py"
+    assert is_touched(path, {"judgekit.stats"}) and is_touched(path, {"test_stats"})
+    assert not is_touched(path, {"judgekit.training", "test_walk"}) and not is_touched(path, set())
