@@ -134,6 +134,8 @@ def interval(
     >>> str(interval(share_of, ["p", "p", "q", "r"], [True, False, True, True], spec=".1%", n_boot=200))
     '75.0'
     """
+    if not len(clusters):
+        raise ValueError("an interval of no items")
     if values is None:
         ends = weighted_bootstrap(statistic, clusters, n_boot, seed, signed)
     else:
@@ -153,7 +155,8 @@ def cluster_bootstrap(
 ) -> Ends:
     """Value, low, high: `interval` of sums by cluster, shape (n_clusters, ...).
 
-    ``drawn``: the sums as resampled before (`resampled_sums`), where one draw serves several statistics.
+    ``drawn``: the sums as resampled before (`resampled_sums`), where one draw serves several statistics. A cluster that
+    adds nothing has no case of what is measured: it is drawn, but is none of the prompts that the interval rests on.
 
     >>> sums = cluster_sums([[1, 1], [0, 1], [1, 1], [1, 1]], ["p", "p", "q", "r"])
     >>> value, low, high = cluster_bootstrap(sums, share_of, n_boot=200)
@@ -163,7 +166,8 @@ def cluster_bootstrap(
     sums = np.asarray(sums, float)
     drawn = resampled_sums(sums, n_boot, seed) if drawn is None else drawn
     value = float(statistic(sums.sum(0)))
-    return value, *interval_of(value, statistic(drawn), len(sums), signed)
+    with_cases, drawn_cases = (part.reshape(len(part), -1).any(1) for part in (sums, drawn))
+    return value, *interval_of(value, statistic(drawn[drawn_cases]), int(with_cases.sum()), signed)
 
 
 def weighted_bootstrap(
@@ -194,7 +198,7 @@ def interval_of(value: Any, statistics: Array, n_clusters: int, signed: bool = F
 
 
 def expanded_level(n_clusters: int) -> float:
-    """The level of a percentile interval that covers `LEVEL` where there are few clusters, two at least.
+    """The level of a percentile interval that covers `LEVEL` where there are few clusters; below five it covers less.
 
     Hesterberg (2015), The American Statistician 69: a bootstrap of n draws is too narrow by the square root of
     n / (n - 1), and takes normal quantiles where Student's are due. With ninety clusters that is two in a hundred.
@@ -207,14 +211,20 @@ def expanded_level(n_clusters: int) -> float:
     return float(2 * ndtr(ndtri(upper) * widening) - 1)
 
 
-def two_sided_p(differences: Array) -> float:
-    """P-value of a paired difference from its bootstrap resamples: the test to quote.
+def two_sided_p(differences: Array, n_clusters: int) -> float:
+    """P-value of a paired difference from its bootstrap resamples, of ``n_clusters`` prompts: the test to quote.
 
-    Twice the smaller share of resamples on one side of zero, with one added to both counts: above 0, at most 1.
+    Twice the smaller share of resamples on one side of zero, with one added to both counts: above 0, at most 1. It
+    allows for few prompts as the interval does (`expanded_level`), and for one, which tells nothing, it is 1.
+
+    >>> [round(two_sided_p([1.0] * 9_999, n_clusters), 4) for n_clusters in (1, 5, 90)]
+    [1.0, 0.0292, 0.0004]
     """
     differences = np.asarray(differences, float)
     tail = min((differences <= 0).sum(), (differences >= 0).sum())
-    return float(min(1.0, 2 * (tail + 1) / (len(differences) + 1)))
+    if n_clusters < 2 or (share := (tail + 1) / (len(differences) + 1)) >= 0.5:
+        return 1.0
+    return float(2 * stdtr(n_clusters - 1, ndtri(share) * np.sqrt((n_clusters - 1) / n_clusters)))
 
 
 # ---------------------------------------------------------------- intervals and tests by formula
@@ -389,10 +399,11 @@ def pearson(x: Array, y: Array, weight: Array | None = None) -> Floats:
     """
     x, y, weight = _paired_scores(x, y, weight)
     total = weight.sum(-1, keepdims=True)
+    wholes = [(weight * side**2).sum(-1) for side in (x, y)]
     x, y = (side - (weight * side).sum(-1, keepdims=True) / total for side in (x, y))
     spread = [(weight * side**2).sum(-1) for side in (x, y)]
-    # Rounding leaves a spread of 1e-30 to a constant side: nothing to correlate with.
-    spread = [np.where(each > 1e-12 * total[..., 0], each, 0) for each in spread]
+    # Rounding leaves a spread of 1e-30 of the whole to a constant side: nothing to correlate with.
+    spread = [np.where(each > 1e-12 * whole, each, 0) for each, whole in zip(spread, wholes, strict=True)]
     return ratio((weight * x * y).sum(-1), np.sqrt(spread[0] * spread[1]))
 
 

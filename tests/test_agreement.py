@@ -57,9 +57,10 @@ def test_ratings_that_are_no_codes_are_refused():
         rating_counts([[0, 3]], 3)
 
 
-def voted(item_id, votes, question="q", models=("m", "n"), turn=1, label=None):
+def voted(item_id, votes, question="q", models=("m", "n"), turn=1, label=None, benchmark="mtbench"):
     fields = {"model_a": models[0], "model_b": models[1], "turns": (Turn("Q", "a", "b"),) * (turn - 1)}
-    return PreferencePair(item_id, "authored", "Q?", "a", "b", cluster_id=question, votes=votes, label=label, **fields)
+    fields |= {"cluster_id": question, "votes": votes, "label": label}
+    return PreferencePair(item_id, benchmark, "Q?", "a", "b", **fields)
 
 
 def test_votes_on_both_orders_of_two_models_meet():
@@ -94,6 +95,19 @@ def test_annotators_by_hand():
     assert ("", "alpha") in found.index
     columns = list(zip(*said, strict=True))
     assert found["y_vs_z", "kappa"].value == pytest.approx(cohen_kappa_score(columns[1], columns[2]))
+
+
+def test_the_majority_is_that_of_the_votes():
+    """Before, it was the label, which a file of one's own may hold beside votes that contradict it."""
+    pairs = [voted(str(n), dict.fromkeys("xyz", "A"), str(n), label="B", benchmark="own") for n in range(3)]
+    assert ceilings(pairs)["x", "majority"].value == 1
+
+
+def test_pairs_of_ones_own_are_compared_by_themselves():
+    """Before, two pairs of the same models on a question were one, and a voter called author was one of MT-bench's."""
+    pairs = [voted("0", {"author": "A", "x": "A"}, benchmark="own"), voted("1", {"y": "B", "x": "B"}, benchmark="own")]
+    found = ceilings(pairs)["everyone_all_turns", "with_ties"]
+    assert (found.value, found.n) == (1, 2)
 
 
 def test_ceilings_of_passing_voters():

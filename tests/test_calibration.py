@@ -69,6 +69,14 @@ def test_scores_are_read_as_log_odds():
     assert cases_of("judgebench", [pair("x")], verdicts).probabilities[0] == pytest.approx([0.75, 0.25])
 
 
+def test_scores_of_a_match_shown_both_ways_are_one_turned():
+    sides = [{"model_a": "m", "model_b": "n"}, {"model_a": "n", "model_b": "m"}]
+    pairs = [pair(str(k), votes={"v": "A"}, cluster_id="q", **side) for k, side in enumerate(sides)]
+    scored = [Verdict(str(k), "r", "ab", "A", score_a=score, score_b=0.0) for k, score in enumerate((2.0, -1.0))]
+    found = cases_of("mtbench", pairs, scored, "matchups")
+    assert len(found.items) == 1 and found.probabilities[0, 0] == pytest.approx(1 / (1 + np.exp(-1.5)))
+
+
 def test_what_cannot_be_read_is_refused():
     with pytest.raises(ValueError, match="no probabilities of encoder/x"):
         cases_of("pandalm", [pair("x"), pair("y")], [said("x")])

@@ -390,8 +390,10 @@ def test_a_registered_judge_is_loaded_and_one_that_replies_by_name_is_told(regis
             "status 'ok', or None with unparsed, ambiguous, error; 'first' came with 'good'",
         ),
         ("[Reply(None)]", "None came with 'ok'"),
-        ("[Reply('first', '0.9', '0.1', '0')]", "from 0 to 1, or None; ['0.9', '0.1', '0'] came"),
-        ("[Reply('first', 90, 10, 0)]", "from 0 to 1, or None; [90, 10, 0] came"),
+        ("[Reply('first', '0.9', '0.1', '0')]", "a sum of 1, or None; ['0.9', '0.1', '0'] came"),
+        ("[Reply('first', 90, 10, 0)]", "a sum of 1, or None; [90, 10, 0.0] came"),
+        ("[Reply('first', 0.8, 0.8, 0.2)]", "a sum of 1, or None; [0.8, 0.8, 0.2] came"),
+        ("[Reply('first', float('nan'), 0.5, 0.5)]", "a sum of 1, or None; [nan, 0.5, 0.5] came"),
         ("[Reply('first', raw={'a': 1})]", "expected raw to be text or None; {'a': 1} came"),
     ],
 )
@@ -400,8 +402,9 @@ def test_what_a_registered_judge_replied_instead_of_replies_is_told(registered, 
     rows = [{"id": 7, "question": replied, "response_a": "x", "response_b": "y"}]
     code, (row,), said = judge_file("own/odd", "--order", "ab", rows=rows)
     assert code == 3 and row["status"] == "error" and message in said and "line 1" in said
-    rows = [{"id": 7, "question": "[Reply('first', 0.7, 0.3, 0.0)]", "response_a": "x", "response_b": "y"}]
-    assert judge_file("own/odd", "--order", "ab", rows=rows)[0] == 0
+    rows = [{"id": 7, "question": "[Reply('first', 0.7, 0.3)]", "response_a": "x", "response_b": "y"}]
+    code, (row,), _ = judge_file("own/odd", "--order", "ab", rows=rows)
+    assert code == 0 and row["p_tie"] == 0  # who allows no tie need not say so
 
 
 def test_a_base_that_is_not_the_packages_is_refused(tmp_path, judge_file, monkeypatch):

@@ -151,6 +151,8 @@ def test_without_a_judge_that_varies_strengths_are_peoples():
     same = np.tile([0.7, 0.7, 0.6], (30, 3, 1))
     found, alone = ranking.prediction_powered_strengths(people, same, same), ranking.strengths(people)
     assert found.value == pytest.approx(alone.value, abs=1e-6) and float(found.power) < 1e-12
+    everywhere = ranking.prediction_powered_strengths(people, same, same[:0])  # all questions have people's votes
+    assert everywhere.value == pytest.approx(alone.value)
 
 
 def test_rank_sets_of_clear_and_of_equal_models():

@@ -73,6 +73,7 @@ def test_probabilities_are_found_by_key_and_those_of_other_rows_refused():
     stated = ClassProbabilities(("i", "j"), [[0.5, 0.2, 0.3], [0, 1, 0]])
     assert stated.at(["j", "i"]).values.tolist() == [[0, 1, 0], [0.5, 0.2, 0.3]]
     assert np.allclose(stated.only(TIE_FREE).values, [[5 / 7, 2 / 7], [0, 1]])
+    assert ClassProbabilities(("k",), [[0, 0, 1]]).only(TIE_FREE).values.tolist() == [[0.5, 0.5]]  # sure of a tie
     with pytest.raises(KeyError, match="no item is called 'k'"):
         stated.at(["k"])
     votes, _ = votes_from_long(ROWS)

@@ -16,7 +16,7 @@ SEPARATED = 15.0  # log odds per doubling that no data can tell from infinity
 
 
 class Separated(ValueError):
-    """The outcome follows from the design, as a rule's verdicts follow from lengths: its log odds are infinite."""
+    """Log odds that are infinite, as a rule's verdicts follow from lengths, or that no pairs of a set can tell."""
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
@@ -34,8 +34,10 @@ def fit_log_odds(outcome: Array, design: Array, prompts: Array) -> Any:
     """A logistic regression of fractions in [0, 1], its errors clustered by prompt; `Separated` if one is infinite."""
     import statsmodels.api as sm
 
-    groups = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)[1]
-    model = sm.GLM(np.asarray(outcome, float), np.asarray(design, float), family=sm.families.Binomial())
+    groups, design = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)[1], np.asarray(design, float)
+    if np.linalg.matrix_rank(design) < design.shape[1] or not groups.any():
+        raise Separated("every pair has the same lengths, people say one thing, or there is one prompt")
+    model = sm.GLM(np.asarray(outcome, float), design, family=sm.families.Binomial())
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # on the way to infinity, which is told below
         fit = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
     if not fit.converged or not np.abs(fit.params).max() < SEPARATED:

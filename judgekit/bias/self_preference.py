@@ -91,11 +91,11 @@ def lifts(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> pd.DataFra
     if meetings.others > 1:
         one, many = _calibrated(once, meetings), _calibrated(drawn, meetings)
         values |= {"calibrated": (one[0], many[0]), "sharpness": (one[1], many[1])}
-    n, found = int((rows["side"] != 0).sum()), {}
+    n, n_prompts, found = int((rows["side"] != 0).sum()), len(meetings.sums), {}
     for way, (value, draws) in values.items():
-        ends = interval_of(value, draws, len(meetings.sums), signed=way != "sharpness")
+        ends = interval_of(value, draws, n_prompts, signed=way != "sharpness")
         kind: dict[str, Any] = {"n": len(rows), "spec": ".2f"} if way == "sharpness" else {"n": n, "spec": ".1%"}
-        found[way] = {"value": Number(float(value), *ends, **kind), "p_value": two_sided_p(draws)}
+        found[way] = {"value": Number(float(value), *ends, **kind), "p_value": two_sided_p(draws, n_prompts)}
     return pd.DataFrame.from_dict(found, orient="index")
 
 

@@ -127,8 +127,9 @@ class ClassProbabilities:
         return replace(self, items=items, values=self.values[positions(items, self.items, "item")])
 
     def only(self, classes: Sequence[str]) -> "ClassProbabilities":
-        """The probabilities given that it is one of some classes, in their order."""
+        """The probabilities given that it is one of some classes, in their order; equal ones if it is none."""
         values = self.values[:, positions(classes, self.classes, "class")]
+        values = np.where(values.any(1, keepdims=True), values, 1)
         return replace(self, values=values / values.sum(1, keepdims=True), classes=tuple(classes))
 
 

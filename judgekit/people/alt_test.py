@@ -41,7 +41,7 @@ class AltTest(NamedTuple):
     winning_rate: float  # share of annotators whom the judge beats
     passes: bool  # whether it is at least half
     p_value: float  # of fewer than half being beaten, valid whatever their dependence
-    detectable: float  # how far above the bar a judge beats the median annotator with 80 % power
+    detectable: float  # how far above the bar a judge beats the median annotator, like all, with 80 % power
     annotators: pd.DataFrame  # annotator, n, judge, human, margin (judge - human + epsilon), p_value, adjusted, beaten
 
 
@@ -123,7 +123,8 @@ def alt_test(duels: Duels, epsilon: float = 0.2) -> AltTest:
     adjusted = false_discovery_control(p_values, method="by")
     beaten, m = adjusted <= LEVEL, len(p_values)
     u = -(-m // 2)
-    needed = (t_quantile(1 - LEVEL, sizes - 1) + t_quantile(POWER, sizes - 1)) * errors
+    level = LEVEL / (1 / np.arange(1, m + 1)).sum()  # of Benjamini and Yekutieli, where every annotator is beaten
+    needed = (t_quantile(1 - level, sizes - 1) + t_quantile(POWER, sizes - 1)) * errors
     judge, human = (_cluster_means(part, duels.shared, duels.clusters)[0] for part in (duels.judge, duels.human))
     rows = {"annotator": duels.annotators, "n": duels.shared.sum(0), "judge": judge, "human": human, "margin": margins}
     return AltTest(

@@ -161,6 +161,8 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
     arXiv:2311.01453. Lambda minimises the summed variance of the strengths.
     """
     people, judge, elsewhere = (np.asarray(counts, float) for counts in (people, judge, elsewhere))
+    if not elsewhere.shape[-3]:  # nothing that only the judge has seen
+        return strengths(people)
     n, n_pairs = people.shape[-3], people.shape[-2]
     start = fit(people.mean(-3))
     p, derivatives = slopes(start, n_pairs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import groupby, product
 from typing import Any
@@ -129,6 +130,11 @@ def _judge_batch(judge: Judge, requests: list[Request]) -> list[Reply]:
     return replies
 
 
+def _is_distribution(p: Sequence[Any]) -> bool:
+    """Whether numbers are probabilities, but for rounding; none of these holds of NaN."""
+    return all(isinstance(each, int | float) and -1e-6 <= each <= 1.01 for each in p) and abs(sum(p) - 1) <= 0.01
+
+
 def _sound(reply: Any) -> Reply:
     """What a judge replied to a request; where that is no reply, an error that says what was expected and what came."""
     p = [getattr(reply, name, None) for name in ("p_first", "p_second", "p_tie")]
@@ -137,10 +143,10 @@ def _sound(reply: Any) -> Reply:
     elif reply.status not in STATUSES or (reply.verdict is None) == (reply.status == "ok"):
         wrong = f"expected a verdict with status 'ok', or None with {', '.join(STATUSES[1:])}; "
         wrong += f"{reply.verdict!r} came with {reply.status!r:.40}"
-    elif not all(isinstance(each, int | float | None) and not abs((each or 0.5) - 0.5) > 0.500001 for each in p):
-        wrong = f"expected p_first, p_second and p_tie to be numbers from 0 to 1, or None; {p!r:.80} came"
+    elif p != [None] * 3 and not _is_distribution(p := [*p[:2], p[2] or 0.0]):
+        wrong = f"expected p_first, p_second and p_tie to be probabilities with a sum of 1, or None; {p!r:.80} came"
     elif not isinstance(reply.raw, str | None):
         wrong = f"expected raw to be text or None; {reply.raw!r:.80} came"
     else:
-        return reply
+        return replace(reply, p_tie=p[2])
     return Reply(None, status="error", raw=wrong)

@@ -37,7 +37,7 @@ def _panel_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
         rows = [(prompt, one == label) for prompt, one, label in zip(prompts, votes[who], labels, strict=True) if label]
         return estimate(share_of, *zip(*rows, strict=True), spec=".1%")
 
-    labels = [pair.label for pair in pairs]
+    labels = [majority_label(pair.votes) for pair in pairs]
     rows = [(who, "majority", who, "with the majority", share(who, labels)) for who in names if any(labels)]
     for who in names:
         others = [majority_label({name: vote for name, vote in pair.votes.items() if name != who}) for pair in pairs]
@@ -59,7 +59,7 @@ def _panel_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
 
 def _voter_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
     several = len({len(pair.turns) for pair in pairs}) > 1
-    authors = any(name.startswith("author") for pair in pairs for name in pair.votes)
+    authors = _meets_once(pairs) and any(name.startswith("author") for pair in pairs for name in pair.votes)
     groups = {"experts": "experts", "all": "experts and authors"} if authors else {"all": "all"}
     turns = {"turn1": 1, "all_turns": None} if several else {"all_turns": None}
     rows = []
@@ -69,6 +69,11 @@ def _voter_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
         who = f"{'everyone' if voters == 'all' else voters}_{turn_key}"
         rows.append((who, f"{how}_ties", people, f"{votes}, {how} ties", number))
     return rows
+
+
+def _meets_once(pairs: Pairs) -> bool:
+    """Whether two models meet once for each question and turn, and some voters are the authors, as in MT-bench."""
+    return all(pair.benchmark.startswith("mtbench") for pair in pairs)
 
 
 def vote_agreement(
@@ -82,13 +87,14 @@ def vote_agreement(
     """Share of comparisons of two people's votes on one question, turn and pair of models that agree (MT-bench).
 
     ``ties``: whether ties count as a verdict (FastChat's S1); otherwise a comparison with a tie on either side is left
-    out (S2). The same two models were shown in both orders, as two items: votes on both meet here.
+    out (S2). The same two models were shown in both orders there, as two items: votes on both meet here.
     """
     by_matchup: dict[tuple[str, str], list[str]] = {}
+    meet = matchup_of if _meets_once(pairs) else lambda pair: (pair.item_id, False)
     for pair in pairs:
         if turn not in (None, len(pair.turns) + 1):
             continue
-        key, turned = matchup_of(pair)
+        key, turned = meet(pair)
         votes = chosen_votes(pair, voters).values()
         by_matchup.setdefault((pair.cluster, key), []).extend(SWAPPED[vote] if turned else vote for vote in votes)
     compared = [

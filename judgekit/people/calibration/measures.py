@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from judgekit.data.votes import ClassProbabilities, aligned, matchup_votes, votes_of_pairs
+from judgekit.data.votes import ClassProbabilities, aligned, matchup_of, matchup_votes, votes_of_pairs
 from judgekit.records import LABELS
 from judgekit.scoring import protocol_of
 from judgekit.scoring.items import stated_probabilities
@@ -122,16 +122,19 @@ def _stated_or_scored(verdicts: Verdicts, pairs: Pairs, matchups: bool) -> Class
     """`stated_probabilities`, or the Bradley-Terry reading of score differences where there are only scores."""
     if not all(verdict.p_a is None and verdict.score_a is not None for verdict in verdicts):
         return stated_probabilities(verdicts, pairs, matchups)
-    gaps: dict[str, list[float]] = {}
-    for verdict in verdicts:
-        if verdict.score_a is not None and verdict.score_b is not None:
-            gaps.setdefault(verdict.item_id, []).append(verdict.score_a - verdict.score_b)
-    if missing := [pair for pair in pairs if pair.item_id not in gaps]:
+    items = {pair.item_id: matchup_of(pair) if matchups else (pair.item_id, False) for pair in pairs}
+    scored, gaps = set(), dict[str, list[float]]()
+    for one in verdicts:
+        if one.item_id in items and one.score_a is not None and one.score_b is not None:
+            scored.add(one.item_id)
+            key, turned = items[one.item_id]
+            gaps.setdefault(key, []).append((one.score_a - one.score_b) * (-1 if turned else 1))
+    if missing := [pair for pair in pairs if pair.item_id not in scored]:
         raise ValueError(f"{missing[0].where}: no score of {verdicts[0].judge}")
-    odds = np.array([np.mean(gaps[pair.item_id]) for pair in pairs])
+    odds = np.array([np.mean(gap) for gap in gaps.values()])
     first = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
     values = np.column_stack([first, 1 - first, np.zeros(len(odds))])
-    return ClassProbabilities(tuple(pair.item_id for pair in pairs), values)
+    return ClassProbabilities(tuple(gaps), values)
 
 
 def _error(sums: Floats) -> float:
