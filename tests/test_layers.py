@@ -280,6 +280,8 @@ def rated():
 def test_correlations_and_errors_are_scipys(rated):
     labels, predicted, clusters = rated
     measures = evaluated(predicted, labels, clusters, SCALE, n_boot=200)
+    of_one = evaluated(np.full(len(labels), 3.0), labels, clusters, SCALE, n_boot=200)["pearson"]
+    assert of_one.low == -of_one.high < 0  # a score that never varies: a correlation may have either sign
     wanted = {
         "pearson": stats.pearsonr(predicted, labels)[0],
         "spearman": stats.spearmanr(predicted, labels)[0],

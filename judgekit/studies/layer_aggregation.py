@@ -70,5 +70,9 @@ def evaluated(
         first, *rest = (measure(side, weight) for side in sides)
         return first - sum(rest)
 
-    options: Any = {"n_boot": n_boot, "seed": seed, "spec": ".2f", "signed": len(sides) > 1}
-    return {name: stats.interval(partial(less_other, one), clusters, **options) for name, one in measures.items()}
+    may_be_negative = set(measures if other is not None else ("pearson", "spearman", "kendall"))
+    options: Any = {"n_boot": n_boot, "seed": seed, "spec": ".2f"}
+    return {
+        name: stats.interval(partial(less_other, one), clusters, signed=name in may_be_negative, **options)
+        for name, one in measures.items()
+    }

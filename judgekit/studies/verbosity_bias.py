@@ -58,7 +58,7 @@ def leaderboard(table: pd.DataFrame, n_boot: int = 500, seed: int = 0) -> tuple[
         "kendall_controlled": [float(kendall(*two)) for two in zip(raw, controlled, strict=True)],
     }
     changes = {
-        name: Number(one[0], *interval_of(one[0], one[1:], n_prompts), len(models), ".2f")
+        name: Number(one[0], *interval_of(one[0], one[1:], n_prompts, True), len(models), ".2f")
         for name, one in found.items()
     }
     return board.iloc[np.argsort(-raw[0])].reset_index(drop=True), changes
