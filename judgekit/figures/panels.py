@@ -100,15 +100,13 @@ def legend(figure: Figure) -> None:
             drawn.setdefault(label, handle)
     if not drawn:
         return
-    room = figure.bbox.width / figure.dpi * LETTERS * 1.5
+    room = figure.bbox.width / figure.dpi * LETTERS * 1.4
     widths = [len(name) + 5 for name in drawn]
-    lines = 1  # of a column, which names fill before the next one
-    while lines < len(widths) and sum(max(widths[at : at + lines]) for at in range(0, len(widths), lines)) > room:
-        lines += 1
-    columns = -(-len(drawn) // lines)
+    choices = [-(-len(widths) // lines) for lines in range(1, len(widths) + 1)]  # columns that these lines take
+    columns = next((one for one in choices if sum(map(max, np.array_split(widths, one))) <= room), 1)
     where: Any = {"loc": "outside upper center", "ncols": columns, "columnspacing": 1.2, "handlelength": 1.6}
     figure.legend(list(drawn.values()), list(drawn), **where)
-    figure.set_figheight(figure.get_figheight() + 0.16 * lines)
+    figure.set_figheight(figure.get_figheight() + 0.16 * -(-len(drawn) // columns))
 
 
 def place_names(figure: Figure) -> None:
