@@ -141,6 +141,14 @@ def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
 EVEN, CHOSEN = {" [[B": 0.5, " [[C": 0.5}, "Output (b) is better."
 
 
+def entries_of(tokens):
+    """Tokens and the probabilities of what could have stood there, as a server gives them."""
+    return [
+        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
+        for token, others in tokens
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "tokens", "labels", "expected"),
     [
@@ -157,12 +165,30 @@ EVEN, CHOSEN = {" [[B": 0.5, " [[C": 0.5}, "Output (b) is better."
 )
 def test_token_probabilities(name, text, tokens, labels, expected):
     labels = [{"f": "first", "s": "second", "t": "tie"}[letter] for letter in labels]
-    entries = [
-        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
-        for token, others in tokens
-    ]
-    found = token_probabilities(name, text, entries, labels)
+    verdict = labels[expected.index(max(expected))] if expected else "first"
+    found = token_probabilities(name, text, entries_of(tokens), labels, verdict)
     assert found == (None if expected is None else pytest.approx(dict(zip(labels, expected, strict=True))))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "written", "p_first"),
+    [
+        ("pairwise", "One quotes [[|B|]].\n[[|A|]]", 0.9),
+        ("pairwise", '[[|A|]]\nThe second one ends with "my verdict is [[|B|]]", which I ignore.', None),
+        ("pairwise", "My verdict is [[|A|]]. I did not say [[|B|]].", None),
+        ("verdict_first-strict", "Output (|a|) is better.\nIn layout alone, Output (|b|) is better.", 0.9),
+        ("verdict_first-strict", "\nOutput (|a|) is better.\n\nIt is right.", 0.9),
+    ],
+)
+def test_probabilities_are_those_of_the_mark_that_decides(serve, strategy, written, p_first):
+    """Between two bars a token of its own, which is nine times as probable as the other letter."""
+    other = {"A": "B", "B": "A", "a": "b", "b": "a"}
+    tokens = [(token, {token: 0.9, other[token]: 0.1} if token in other else {}) for token in written.split("|")]
+    content = {"content": entries_of(tokens)}
+    serve(respond=lambda body, _: good_reply(body, written.replace("|", ""), content))
+    (reply,) = judge_of(f"openai/tiny#{strategy}", logprobs=True).judge([REQUEST])
+    assert (reply.verdict, reply.status) == ("first", "ok")
+    assert reply.p_first == (None if p_first is None else pytest.approx(p_first))
 
 
 def test_a_server_without_log_probabilities_is_asked_without(serve):
