@@ -39,6 +39,15 @@ OUTPUT = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"output \(?([ab])\)? is (?:the )?better\b|it is a tie\b", re.IGNORECASE)
+# Nor is one that is denied, that others might believe, or that is said of another case ('if only length mattered').
+_SAID = r"[*_\"'`(]*(?:output|it is a tie|both are)\b[^.,;\n]*"
+_UNMEANT = re.compile(
+    r"(?:(?:\b(?:not|never|no|nobody|cannot|hardly)|n['’]t)\s+(?:(?!(?:but|so|i|we|and)\b)[a-z]+\s+){0,3}"
+    r"|\b(?:one|some|someone|others|many|people|you)\s+(?:may|might|could)\s+)(?:conclude|believe|say|claim|think|true)"
+    rf"\s+that,?\s+(?:[a-z]+,?\s+){{0,2}}?{_SAID}"
+    rf"|\bif\b(?=[^.,;:\n]{{0,80}}\b(?:only|alone|mattered|counted|were(?! to\b))\b)[^.,;:\n]{{0,80}}, +{_SAID}",
+    re.IGNORECASE,
+)
 LETTER = re.compile(r"[\s*_\"'`(\[]*([ABC])[\s*_\"'`)\].,:]*$")
 
 
@@ -136,7 +145,7 @@ def _parse_llmbar(text: str) -> Parsed:
     def read(words: str) -> Parsed:
         return _verdict(words if words in "abAB" else "tie")
 
-    text = _OTHERS.sub("|", text)
+    text = _UNMEANT.sub("|", _OTHERS.sub("|", text))
     sentences = _readings(OUTPUT, text, read)
     others = [found for found in _readings(_SENTENCE, text, read) if sentences and found[0] == sentences[-1][0]]
     return _decided(sentences + others)
