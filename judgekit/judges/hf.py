@@ -125,10 +125,10 @@ class HFJudge(AskedJudge):
         self.fingerprint = fingerprint_of(
             self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
         )
-        decoding = {name: getattr(settings, name) for name in _DECODING} | {"dtype": self.dtype}
-        self.decoding = json.dumps(decoding, sort_keys=True)
-        positions = positions_of(self.config)
         aside = getattr(settings, "max_model_len", None)  # for vLLM
+        decoding = {name: getattr(settings, name) for name in _DECODING} | {"dtype": self.dtype}
+        self.decoding = json.dumps(decoding | ({"max_model_len": aside} if aside else {}), sort_keys=True)
+        positions = positions_of(self.config)
         self.positions = min((n for n in (positions, aside) if n is not None), default=None)
         written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
         if self.positions is not None and self.positions <= written:
