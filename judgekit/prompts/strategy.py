@@ -163,7 +163,7 @@ def load_strategy(name: str, policy: str = "permissive", demonstrations: Sequenc
         name,
         head["kind"],
         head["format"],
-        _calls(name, head, sections, wording, policy),
+        tuple(_calls(name, head, sections, wording, policy)),
         turn_templates(head.get("names", _SIDES)),
         said={verdict: wording.get(verdict, "") for verdict in ("first", "second", "tie")},
         closed=head.get("closed") == "yes",
@@ -195,9 +195,7 @@ def _check_head(file: str, head: Mapping[str, str]) -> None:
         raise PromptError(f"{file}: names is {head['names']!r}; write both sides, as in 'Assistant A | Assistant B'")
 
 
-def _calls(
-    file: str, head: Mapping[str, str], sections: Sections, wording: Mapping[str, str], policy: str
-) -> tuple[Call, ...]:
+def _calls(file: str, head: dict[str, str], sections: Sections, wording: dict[str, str], policy: str) -> list[Call]:
     """Calls of a file (``@@ call NAME VIEW``, ``@@ system``, ``@@ user``), with the verdict's wording by the policy."""
     calls: list[Call] = []
     for (title, _), *parts in (sections[start : start + 3] for start in range(0, len(sections), 3)):
@@ -219,14 +217,13 @@ def _calls(
         if placeholders(system):
             raise PromptError(f"{file}, call {name!r}: a system message shows no data")
         calls.append(Call(name, view, system, user))
-    kind, by_view = head["kind"], {(call.name, call.view): call for call in calls}
-    if (verdict := by_view.get(("verdict", kind))) is None:
+    kind, first = head["kind"], {(call.name, call.view): call for call in reversed(calls)}
+    if (verdict := first.get(("verdict", kind))) is None:
         raise PromptError(f"{file}: there is no '@@ call verdict {kind}', and kind is {kind!r}")
-    if head.get("flow") == "swap" and ("synthesis", "pair") not in by_view:
+    if head.get("flow") == "swap" and ("synthesis", "pair") not in first:
         raise PromptError(f"{file}: there is no '@@ call synthesis pair', and flow is 'swap'")
     if (kind == "single") != (head["format"] == "rating"):
-        own = f"kind is {kind!r} and format {head['format']!r}"
-        raise PromptError(f"{file}: {own}; kind 'single' and format 'rating' go together")
+        raise PromptError(f"{file}: kind is {kind!r} and format {head['format']!r}; 'single' goes with 'rating' alone")
     if missing := sorted(SHOWN[kind] - {"question", "answer_ref"} - placeholders(verdict.user)):
         raise PromptError(f"{file}: '@@ user' of the verdict does not show {{{missing[0]}}}")
-    return tuple(calls)
+    return calls
