@@ -13,10 +13,10 @@ from chat_server import KEY, good_reply
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, load_judge, request_of
-from judgekit.judges.generative import token_probabilities
+from judgekit.judges.generative import Completion, token_probabilities
 from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.judges.server import Budget, RateLimit, retry_after
-from judgekit.prompts import draw_demonstrations, strategy_names
+from judgekit.prompts import draw_demonstrations, load_strategy, strategy_names
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring import run_judge, waiting_requests
 from judgekit.scoring.store import VerdictStore
@@ -150,23 +150,24 @@ def entries_of(tokens):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "tokens", "labels", "expected"),
+    ("strategy", "text", "tokens", "labels", "expected"),
     [
-        ("brackets", "Hm [[A]]", [("Hm [[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})], "fst", (0.75, 0.25, 0)),
-        ("brackets", "[[A]] [[B]]", [("[[A]]", {"[[A]]": 1.0}), (" [[B", EVEN), ("]]", {})], "fst", (0, 0.5, 0.5)),
-        ("llmbar", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})], "fs", (0.1, 0.9)),
-        ("llmbar", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
+        ("pairwise", "Hm [[A]]", [("Hm [[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})], "fst", (0.75, 0.25, 0)),
+        ("pairwise", "[[A]] [[B]]", [("[[A]]", {"[[A]]": 1.0}), (" [[B", EVEN), ("]]", {})], "fst", (0, 0.5, 0.5)),
+        ("vanilla", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})], "fs", (0.1, 0.9)),
+        ("vanilla", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
         ("letter", "A", [("A", {"Well": 0.9})], "fst", None),
         ("letter", "A", [("B", {"A": 0.9})], "fst", None),
         ("letter", "Well", [("Well", {"A": 0.9})], "fst", None),
         ("letter", "A", [], "fst", None),
-        ("rating", "Rating: [[5]]", [("Rating: [[5]]", {"5": 1.0})], "fst", None),
+        ("single", "Rating: [[5]]", [("Rating: [[5]]", {"5": 1.0})], "fst", None),
     ],
 )
-def test_token_probabilities(name, text, tokens, labels, expected):
+def test_token_probabilities(strategy, text, tokens, labels, expected):
+    strategy = load_strategy(strategy, "permissive" if "t" in labels else "strict")
     labels = [{"f": "first", "s": "second", "t": "tie"}[letter] for letter in labels]
     verdict = labels[expected.index(max(expected))] if expected else "first"
-    found = token_probabilities(name, text, entries_of(tokens), labels, verdict)
+    found = token_probabilities(strategy, Completion(text, 1, 1, entries_of(tokens)), verdict)
     assert found == (None if expected is None else pytest.approx(dict(zip(labels, expected, strict=True))))
 
 
