@@ -53,15 +53,22 @@ def test_a_reply_that_the_model_ended_is_read(judged, reason):
     assert (row["verdict"], reply.status) == ("B", "ok")
 
 
-@pytest.mark.parametrize("left", ["", None])
-def test_a_filter_that_leaves_nothing_is_no_verdict(judged, left):
+@pytest.mark.parametrize(
+    ("reason", "left", "raw"),
+    [
+        ("content_filter", "", "\n[cut off: finish_reason=content_filter]"),
+        ("content_filter", None, "\n[cut off: finish_reason=content_filter]"),
+        ("stop", None, ""),
+    ],
+)
+def test_a_reply_without_a_text_is_no_verdict(judged, reason, left, raw):
     def respond(body, _):
         reply = good_reply(body, "")
-        reply["choices"][0] |= {"finish_reason": "content_filter", "message": {"role": "assistant", "content": left}}
+        reply["choices"][0] |= {"finish_reason": reason, "message": {"role": "assistant", "content": left}}
         return reply
 
     row, reply, server = judged(respond)
-    assert row["status"] == "unparsed" and reply.raw == "\n[cut off: finish_reason=content_filter]"
+    assert row["status"] == "unparsed" and reply.raw == raw
     assert reply.calls == 1 and sum(server.asked.values()) == 2, "asked, and paid, once by each of the two judges"
 
 

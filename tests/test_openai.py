@@ -13,10 +13,10 @@ from chat_server import KEY, good_reply
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, load_judge, request_of
-from judgekit.judges.generative import token_probabilities
+from judgekit.judges.generative import Completion, token_probabilities
 from judgekit.judges.openai import OpenAIJudge, Settings
 from judgekit.judges.server import Budget, RateLimit, retry_after
-from judgekit.prompts import draw_demonstrations, strategy_names
+from judgekit.prompts import draw_demonstrations, load_strategy, strategy_names
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring import run_judge, waiting_requests
 from judgekit.scoring.store import VerdictStore
@@ -141,28 +141,55 @@ def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
 EVEN, CHOSEN = {" [[B": 0.5, " [[C": 0.5}, "Output (b) is better."
 
 
+def entries_of(tokens):
+    """Tokens and the probabilities of what could have stood there, as a server gives them."""
+    return [
+        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
+        for token, others in tokens
+    ]
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "tokens", "labels", "expected"),
+    ("strategy", "text", "tokens", "labels", "expected"),
     [
-        ("brackets", "Hm [[A]]", [("Hm [[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})], "fst", (0.75, 0.25, 0)),
-        ("brackets", "[[A]] [[B]]", [("[[A]]", {"[[A]]": 1.0}), (" [[B", EVEN), ("]]", {})], "fst", (0, 0.5, 0.5)),
-        ("llmbar", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})], "fs", (0.1, 0.9)),
-        ("llmbar", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
+        ("pairwise", "Hm [[A]]", [("Hm [[", {}), ("A", {"A": 0.6, "B": 0.2}), ("]]", {})], "fst", (0.75, 0.25, 0)),
+        ("pairwise", "[[A]] [[B]]", [("[[A]]", {"[[A]]": 1.0}), (" [[B", EVEN), ("]]", {})], "fst", (0, 0.5, 0.5)),
+        ("vanilla", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9}), (") is better.", {})], "fs", (0.1, 0.9)),
+        ("vanilla", CHOSEN, [("Output (", {}), ("b", {"a": 0.1, "b": 0.9})], "fst", None),
         ("letter", "A", [("A", {"Well": 0.9})], "fst", None),
         ("letter", "A", [("B", {"A": 0.9})], "fst", None),
         ("letter", "Well", [("Well", {"A": 0.9})], "fst", None),
         ("letter", "A", [], "fst", None),
-        ("rating", "Rating: [[5]]", [("Rating: [[5]]", {"5": 1.0})], "fst", None),
+        ("single", "Rating: [[5]]", [("Rating: [[5]]", {"5": 1.0})], "fst", None),
     ],
 )
-def test_token_probabilities(name, text, tokens, labels, expected):
+def test_token_probabilities(strategy, text, tokens, labels, expected):
+    strategy = load_strategy(strategy, "permissive" if "t" in labels else "strict")
     labels = [{"f": "first", "s": "second", "t": "tie"}[letter] for letter in labels]
-    entries = [
-        {"token": token, "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in others.items()]}
-        for token, others in tokens
-    ]
-    found = token_probabilities(name, text, entries, labels)
+    verdict = labels[expected.index(max(expected))] if expected else "first"
+    found = token_probabilities(strategy, Completion(text, 1, 1, entries_of(tokens)), verdict)
     assert found == (None if expected is None else pytest.approx(dict(zip(labels, expected, strict=True))))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "written", "p_first"),
+    [
+        ("pairwise", "One quotes [[|B|]].\n[[|A|]]", 0.9),
+        ("pairwise", '[[|A|]]\nThe second one ends with "my verdict is [[|B|]]", which I ignore.', None),
+        ("pairwise", "My verdict is [[|A|]]. I did not say [[|B|]].", None),
+        ("verdict_first-strict", "Output (|a|) is better.\nIn layout alone, Output (|b|) is better.", 0.9),
+        ("verdict_first-strict", "\nOutput (|a|) is better.\n\nIt is right.", 0.9),
+    ],
+)
+def test_probabilities_are_those_of_the_mark_that_decides(serve, strategy, written, p_first):
+    """Between two bars a token of its own, which is nine times as probable as the other letter."""
+    other = {"A": "B", "B": "A", "a": "b", "b": "a"}
+    tokens = [(token, {token: 0.9, other[token]: 0.1} if token in other else {}) for token in written.split("|")]
+    content = {"content": entries_of(tokens)}
+    serve(respond=lambda body, _: good_reply(body, written.replace("|", ""), content))
+    (reply,) = judge_of(f"openai/tiny#{strategy}", logprobs=True).judge([REQUEST])
+    assert (reply.verdict, reply.status) == ("first", "ok")
+    assert reply.p_first == (None if p_first is None else pytest.approx(p_first))
 
 
 def test_a_server_without_log_probabilities_is_asked_without(serve):

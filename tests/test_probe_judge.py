@@ -46,6 +46,13 @@ def test_its_fingerprint_is_its_content(folder, tmp_path):
     assert ProbeJudge(tmp_path / "other").fingerprint != judge.fingerprint
 
 
+def test_responses_that_it_reads_in_part_are_counted(folder):
+    judge, long, short = ProbeJudge(folder), "word " * 200, "A word."
+    shown = [Request("Q?", *both) for both in ((short, short), (long, short), (short, long), (long, f"{long}!"))]
+    for _ in range(2):  # the second time from memory
+        assert [reply.truncated for reply in judge.judge(shown)] == [0, 1, 1, 2]
+
+
 def test_the_command_judges_with_it(folder, judge_file):
     code, (row,), _ = judge_file(f"probe/{folder}", "--quiet")
     assert (code, row["status"]) == (0, "ok")

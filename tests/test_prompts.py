@@ -127,6 +127,17 @@ You judge. Reply with {verdict_choice}.
 [Reference]
 {answer_ref}
 """
+OWN_RATING = OWN.replace("brackets", "rating").replace("{verdict_choice}", "Rating: [[n]]")
+OWN_SINGLE = """kind: single
+format: brackets
+
+@@ call verdict single
+@@ system
+You judge. Reply with {verdict_choice}.
+
+@@ user
+{answer}
+"""
 
 
 def test_a_file_of_ones_own_is_a_strategy(tmp_path):
@@ -144,6 +155,15 @@ def test_a_file_of_ones_own_is_a_strategy(tmp_path):
     assert load_strategy(str(path), "strict").version != strategy.version
 
 
+def test_the_version_of_a_file_is_its_content_wherever_it_is_named_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.txt"
+    path.write_text(OWN)
+    (version,) = {load_strategy(name).version for name in ("mine.txt", "./mine.txt", str(path))}
+    path.write_text(f"closed: yes\n{OWN}")
+    assert load_strategy("mine.txt").version != version, "how long a reply may be is decided by it"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -159,6 +179,9 @@ def test_a_file_of_ones_own_is_a_strategy(tmp_path):
         ("@@ call verdict pair", "@@ call verdict trio", r"mine.txt: '@@ call verdict trio' is no call"),
         ("@@ system", "@@ sys", r"mine.txt: after '@@ call verdict pair' come '@@ system' and '@@ user'"),
         (OWN, "kind: pair\nformat: letter\n", r"mine.txt: there is no '@@ call verdict pair'"),
+        (OWN, OWN_RATING, r"mine.txt: kind is 'pair' and format 'rating'; 'single' goes with 'rating' alone"),
+        (OWN, OWN_SINGLE, r"mine.txt: kind is 'single' and format 'brackets'; 'single' goes with 'rating'"),
+        ("needs: reference", "flow: swap", r"mine.txt: there is no '@@ call synthesis pair', and flow is 'swap'"),
         ("{answer_b}", "b", r"mine.txt: '@@ user' of the verdict does not show {answer_b}"),
         ("{answer_ref}", "{answer_c}", r"nothing fills answer_c"),
     ],

@@ -101,6 +101,12 @@ def test_wrong_settings_are_told(folder, settings, message):
         load_judge(f"vllm/{folder}", settings=settings)
 
 
+def test_a_length_that_decides_which_responses_are_cut_is_in_the_key(folder):
+    by_length = {n: load_judge(f"vllm/{folder}", settings={"max_model_len": n}).decoding for n in (1200, 1400)}
+    assert len(set(by_length.values())) == 2
+    assert load_judge(f"vllm/{folder}").decoding == load_judge(f"hf/{folder}").decoding, "without it, as it was"
+
+
 def test_memory_is_set_aside_for_prompts_and_for_ranks_that_vllm_offers(folder, tmp_path):
     assert load_judge(f"vllm/{folder}", settings={"max_model_len": 300, "max_new_tokens": 100}).limit == 200
     for rank, aside in ((4, 8), (16, 16), (20, 32)):

@@ -181,7 +181,7 @@ class EncoderJudge(Judge):
         self.cache = other.cache
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
-        """Encode every text once, then compare. The scores are those of the preference part alone."""
+        """Encode texts once, then compare. Scores: the preference part's; truncated: also what just fills its limit."""
         if not requests:
             return []
         started = time.perf_counter()

@@ -30,6 +30,7 @@ _TOKENS_PER_MESSAGE = 8
 _ROUNDING = 1e-9  # probabilities that differ by no more are equal
 # What finds the letter that decides, and the letters of `LABELS`.
 _LETTERS = {"brackets": (BRACKETS, "ABC"), "letter": (LETTER, "ABC"), "llmbar": (OUTPUT, "ab")}
+_FIRST_LINE = re.compile(r"(?s:.*</think>)?\s*.*")  # all of a completion up to the end of its reply's first line
 
 Messages = Sequence[Mapping[str, str]]
 Stream = Iterator[dict[int, Reply]]  # replies by the position of their request, as they come
@@ -196,8 +197,7 @@ class AskedJudge(Judge):
     def _decided(self, completion: Completion, earlier: dict[str, str]) -> Reply:
         """The reply of the call that decides, with the probabilities of its tokens where there are any."""
         reply = _reply_of(*self._read(completion), earlier)
-        text, logprobs = completion.text, completion.logprobs
-        p = completion.weights or token_probabilities(self.strategy.format, text, logprobs, self.labels)
+        p = completion.weights or token_probabilities(self.strategy, completion, reply.verdict)
         return reply if p is None or reply.status != "ok" else _most_probable(reply, p, self.labels)
 
     def _compared(self, request: Request, ask: Asking) -> Steps:
@@ -310,22 +310,25 @@ def compared_marks(first: Marks, second: Marks, labels: Sequence[str]) -> dict[s
     return {label: mass[label] / total if total else 1 / len(labels) for label in labels}
 
 
-def token_probabilities(name: str, text: str, tokens: Sequence[Any], labels: Sequence[str]) -> dict[str, float] | None:
+def token_probabilities(strategy: Strategy, completion: Completion, verdict: str | None) -> dict[str, float] | None:
     """Probability of each label at the token that holds the deciding letter; they sum to one.
 
-    ``tokens`` as an OpenAI-compatible server gives them: ``token`` and ``top_logprobs``, a list of ``token`` and
-    ``logprob``. The mass of tokens that are no label is left out. None where the tokens do not spell the text or hold
-    no verdict, and where a label has no letter of its own in this format (a tie in ``llmbar``).
+    Each of ``top_logprobs`` has ``token`` and ``logprob``; the mass of tokens that are no label is left out. None where
+    the tokens do not spell the text, where the last letter is not that of the ``verdict`` that was read (the judge went
+    on to quote or deny another one), and where a label has no letter of its own in this format (a tie in ``llmbar``).
     """
-    pattern, letters = _LETTERS.get(name, (LETTER, ""))
+    text, tokens, labels = completion.text, completion.logprobs, strategy.labels
+    if strategy.reads == "first line":
+        text = next(_FIRST_LINE.finditer(text))[0]
+    pattern, letters = _LETTERS.get(strategy.format, (LETTER, ""))
     letter_of = dict(zip(LABELS, letters, strict=False))
-    if not set(labels) <= set(letter_of):
+    if verdict is None or not set(labels) <= set(letter_of):
         return None
-    if name == "letter":  # the last line, and nothing else on it
+    if strategy.format == "letter":  # the last line, and nothing else on it
         matches = [LETTER.match(text, len(text.rstrip().rpartition("\n")[0]))]
     else:
         matches = [match for match in pattern.finditer(text) if match[1]]
-    if not matches or matches[-1] is None:
+    if not matches or matches[-1] is None or matches[-1][1].lower() != letter_of[verdict].lower():
         return None
     try:
         pieces = [token["token"] for token in tokens]

@@ -105,32 +105,28 @@ class HFJudge(AskedJudge):
 
     def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
         self.settings = settings = settings or self.settings_kind()
-        self.strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
-        if settings.mode == "one_pass" and self.strategy.flow == "swap":
+        self.strategy = strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
+        if settings.mode == "one_pass" and strategy.flow == "swap":
             raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
         self.files = model_files(model)
         self.config, tokenizer = config_and_tokenizer(self.files, model)
         self.tokens = ChatTokenizer(tokenizer, settings.thinking)
         self.ends = end_tokens(self.files, self.config, tokenizer)
         if settings.mode == "one_pass":
-            said: dict[Any, str] = {label: self.strategy.said[label] for label in self.strategy.labels}
-            if self.strategy.kind == "single":
+            said: dict[Any, str] = {label: strategy.said[label] for label in strategy.labels}
+            if strategy.kind == "single":
                 said = {float(mark): f"Rating: [[{mark}]]" for mark in _MARKS}
             self.plan = plan_of(said, self.tokens.reply_tokens)
-        self.model, self.name, self.labels = model, self.name_of(model), self.strategy.labels
+        self.model, self.name, self.labels = model, self.name_of(model), strategy.labels
         self.engine: Any = None
         self.device, self.dtype, weighed = computing(settings)
-        open_budget = computing(settings, WRITTEN_TOKENS)[2]
-        self.batch_tokens = {True: weighed, False: open_budget}  # by whether replies are weighed
-        self.fingerprint = fingerprint_of(
-            self.provider, _FORMATS[settings.mode], self.files.digest, self.strategy.version
-        )
-        decoding = {name: getattr(settings, name) for name in _DECODING} | {"dtype": self.dtype}
-        self.decoding = json.dumps(decoding, sort_keys=True)
-        positions = positions_of(self.config)
+        self.batch_tokens = {True: weighed, False: computing(settings, WRITTEN_TOKENS)[2]}  # by what `weighs` says
+        self.fingerprint = fingerprint_of(self.provider, _FORMATS[settings.mode], self.files.digest, strategy.version)
         aside = getattr(settings, "max_model_len", None)  # for vLLM
-        self.positions = min((n for n in (positions, aside) if n is not None), default=None)
-        written = max(self.max_new_tokens(call.name) for call in self.strategy.calls)
+        decoding = {name: getattr(settings, name) for name in _DECODING} | {"dtype": self.dtype}
+        self.decoding = json.dumps(decoding | ({"max_model_len": aside} if aside else {}), sort_keys=True)
+        self.positions = min((n for n in (positions_of(self.config), aside) if n is not None), default=None)
+        written = max(self.max_new_tokens(call.name) for call in strategy.calls)
         if self.positions is not None and self.positions <= written:
             raise Unavailable(f"{model} has {self.positions} positions: max_new_tokens leaves no room for a prompt")
         limits = (settings.max_prompt_tokens, self.positions and self.positions - written)
@@ -233,8 +229,7 @@ class HFJudge(AskedJudge):
         every = range(len(requests))
         for start in every[::_WINDOW]:
             window = every[start : start + _WINDOW]
-            asked = set(window if wanted is None else wanted).intersection(window)
-            if asked:
+            if asked := set(window if wanted is None else wanted).intersection(window):
                 self.load()
                 held = window if self.forms_batches else sorted(asked)
                 yield from self._in_rounds({n: self.steps(requests[n]) for n in held}, asked, known)

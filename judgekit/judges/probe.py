@@ -18,7 +18,7 @@ from judgekit.inside.representations import rated_text
 from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel, margins_of
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.surface import reply_of
-from judgekit.models.states import StateReader
+from judgekit.models.states import Array, StateReader
 from judgekit.records import Reply, fingerprint_of
 
 _TIES = "ties.json"
@@ -56,22 +56,25 @@ class ProbeJudge(Judge):
         self.fingerprint = fingerprint_of("probe", asdict(inputs), digests, asdict(self.ties))
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
-        """Read every response once, then compare."""
+        """Read every response once, then compare. A text that just fills the limit counts as truncated, too."""
         if not requests:
             return []
         started = time.perf_counter()
-        firsts = self._states([rated_text(request.asked, request.first) for request in requests])
-        seconds = self._states([rated_text(request.asked, request.second) for request in requests])
+        firsts, cut = self._states([rated_text(request.asked, request.first) for request in requests])
+        seconds, also_cut = self._states([rated_text(request.asked, request.second) for request in requests])
         outcomes = self.ties.probabilities(margins_of(self.probe.probabilities(firsts - seconds)[:, 1]))
         taken = (time.perf_counter() - started) / len(requests)
-        return [replace(reply_of(row), seconds=taken) for row in outcomes]
+        counts = (cut + also_cut).tolist()
+        return [replace(reply_of(row), seconds=taken, truncated=n) for row, n in zip(outcomes, counts, strict=True)]
 
-    def _states(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
-        """States of texts, shape (n_texts, n_layers, width), from memory where they were read before."""
+    def _states(self, texts: Sequence[str]) -> tuple[Array, Array]:
+        """States of texts, shape (n_texts, n_layers, width), and which fill the limit, from memory if read before."""
         inputs = self.probe.inputs
         if len(self._read) > _REMEMBERED:
             self._read.clear()
         if missing := [text for text in dict.fromkeys(texts) if text not in self._read]:
             states = self.reader.read(missing, (inputs.pooling,), inputs.layers)[inputs.pooling]
-            self._read.update(zip(missing, states.astype(float), strict=True))
-        return np.stack([self._read[text] for text in texts])
+            full = [len(self.reader.encoder.token_ids(text, inputs.limit)) >= inputs.limit for text in missing]
+            self._read.update(zip(missing, zip(states.astype(float), full, strict=True), strict=True))
+        read = [self._read[text] for text in texts]
+        return np.stack([states for states, _ in read]), np.array([full for _, full in read], int)

@@ -348,7 +348,7 @@ class ChatClient:
             why = choice.get("finish_reason") or ""
             cut = None if str(why).lower() in ENDED else self._said(why)
             texts = (choice["message"].get(kind) for kind in ("content", "refusal"))
-            text = next((text for text in texts if text is not None), "" if cut else None)  # a filter may leave nothing
+            text = next((text for text in texts if text is not None), "" if why else None)  # it may be empty
             if not isinstance(text, str):
                 raise TypeError
             counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))

@@ -39,6 +39,15 @@ OUTPUT = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"output \(?([ab])\)? is (?:the )?better\b|it is a tie\b", re.IGNORECASE)
+# Nor is one that is denied, that others might believe, or that is said of another case ('if only length mattered').
+_SAID = r"[*_\"'`(]*(?:output|it is a tie|both are)\b[^.,;\n]*"
+_UNMEANT = re.compile(
+    r"(?:\b(?:not|never|no|nobody|cannot|hardly|(?:one|some|others|many|you)\s+(?:may|might|could))|n['’]t)\s+"
+    r"(?:(?!(?:but|so|i|we|and)\b)[a-z]+\s+){0,3}(?:conclude|believe|say|claim|think|true)"
+    rf"\s+that,?\s+(?:[a-z]+,?\s+){{0,2}}?{_SAID}"
+    rf"|\bif\b(?=[^.,;:\n]{{0,80}}\b(?:only|alone|mattered|counted|were(?! to\b))\b)[^.,;:\n]{{0,80}}, +{_SAID}",
+    re.IGNORECASE,
+)
 LETTER = re.compile(r"[\s*_\"'`(\[]*([ABC])[\s*_\"'`)\].,:]*$")
 
 
@@ -88,7 +97,8 @@ def verdict_of_scores(first: float, second: float) -> str:
 
 
 def _verdict(word: str) -> Parsed:
-    return Parsed(_POSITIONS[word.lower()], "ok", None)
+    """The verdict of a letter; a sentence without one says that both are alike."""
+    return Parsed(_POSITIONS.get(word.lower(), "tie"), "ok", None)
 
 
 def _readings(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> list[tuple[int, Parsed]]:
@@ -100,9 +110,7 @@ def _readings(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]
 def _decided(readings: list[tuple[int, Parsed]]) -> Parsed:
     """What the last line with a match says, unless that is two things."""
     last = {parsed for line, parsed in readings if line == readings[-1][0]}
-    if not last:
-        return _UNPARSED
-    return last.pop() if len(last) == 1 else _AMBIGUOUS
+    return last.pop() if len(last) == 1 else _AMBIGUOUS if last else _UNPARSED
 
 
 def _spoken(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) -> Parsed:
@@ -132,13 +140,9 @@ def _parse_llmbar(text: str) -> Parsed:
     """
     if not re.search("output|tie|equally", text, re.IGNORECASE):
         return _UNPARSED
-
-    def read(words: str) -> Parsed:
-        return _verdict(words if words in "abAB" else "tie")
-
-    text = _OTHERS.sub("|", text)
-    sentences = _readings(OUTPUT, text, read)
-    others = [found for found in _readings(_SENTENCE, text, read) if sentences and found[0] == sentences[-1][0]]
+    text = _UNMEANT.sub("|", _OTHERS.sub("|", text))
+    sentences = _readings(OUTPUT, text, _verdict)
+    others = [found for found in _readings(_SENTENCE, text, _verdict) if sentences and found[0] == sentences[-1][0]]
     return _decided(sentences + others)
 
 

@@ -5,6 +5,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from judgekit.prompts.demonstrations import Demonstration
@@ -70,6 +71,8 @@ class Strategy:
         shown = [[d.question, d.first, d.second, d.verdict] for d in self.demonstrations]
         parts: list[Any] = [self.name, self.kind, self.format, self.flow, self.reads, self.policy, calls, shown]
         parts += [self.turn_templates, self.said, self.marks.pattern]
+        if self.name.endswith(".txt"):  # a file of one's own, which is the same one however its path is written
+            parts = [Path(self.name).name, *parts[1:], self.closed]
         return fingerprint_of(*parts)[:16]
 
     @cached_property
@@ -160,7 +163,7 @@ def load_strategy(name: str, policy: str = "permissive", demonstrations: Sequenc
         name,
         head["kind"],
         head["format"],
-        _calls(name, head["kind"], sections, wording, policy),
+        tuple(_calls(name, head, sections, wording, policy)),
         turn_templates(head.get("names", _SIDES)),
         said={verdict: wording.get(verdict, "") for verdict in ("first", "second", "tie")},
         closed=head.get("closed") == "yes",
@@ -192,7 +195,7 @@ def _check_head(file: str, head: Mapping[str, str]) -> None:
         raise PromptError(f"{file}: names is {head['names']!r}; write both sides, as in 'Assistant A | Assistant B'")
 
 
-def _calls(file: str, kind: str, sections: Sections, wording: Mapping[str, str], policy: str) -> tuple[Call, ...]:
+def _calls(file: str, head: dict[str, str], sections: Sections, wording: dict[str, str], policy: str) -> list[Call]:
     """Calls of a file (``@@ call NAME VIEW``, ``@@ system``, ``@@ user``), with the verdict's wording by the policy."""
     calls: list[Call] = []
     for (title, _), *parts in (sections[start : start + 3] for start in range(0, len(sections), 3)):
@@ -214,9 +217,13 @@ def _calls(file: str, kind: str, sections: Sections, wording: Mapping[str, str],
         if placeholders(system):
             raise PromptError(f"{file}, call {name!r}: a system message shows no data")
         calls.append(Call(name, view, system, user))
-    verdict = next((call for call in calls if (call.name, call.view) == ("verdict", kind)), None)
-    if verdict is None:
+    kind, first = head["kind"], {(call.name, call.view): call for call in reversed(calls)}
+    if (verdict := first.get(("verdict", kind))) is None:
         raise PromptError(f"{file}: there is no '@@ call verdict {kind}', and kind is {kind!r}")
+    if head.get("flow") == "swap" and ("synthesis", "pair") not in first:
+        raise PromptError(f"{file}: there is no '@@ call synthesis pair', and flow is 'swap'")
+    if (kind == "single") != (head["format"] == "rating"):
+        raise PromptError(f"{file}: kind is {kind!r} and format {head['format']!r}; 'single' goes with 'rating' alone")
     if missing := sorted(SHOWN[kind] - {"question", "answer_ref"} - placeholders(verdict.user)):
         raise PromptError(f"{file}: '@@ user' of the verdict does not show {{{missing[0]}}}")
-    return tuple(calls)
+    return calls
