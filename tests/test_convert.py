@@ -191,6 +191,13 @@ def test_names_of_ones_own(tmp_path):
     assert code == 0 and (*short(pair), pair.reference) == ("7", "Q", "a", "b", "B", "G")
 
 
+def test_long_numbers_and_ids_that_are_null(tmp_path):
+    rows = [{"id": None, "q": "Q", "a": ["a", "c"], "b": ["b"], "l": 1234567}] * 2
+    maps = [*MAPS, "--map", "id=id", "--map", "label=l", "--label", "1234567=A"]
+    code, pairs = convert(tmp_path, rows, *maps)
+    assert code == 0 and [short(pair)[0] for pair in pairs] == ["1/1", "1/2", "2/1", "2/2"]
+
+
 def test_annotators_columns_become_votes_and_their_majority_the_label(tmp_path):
     maps = [f"--map=votes.{who}={path}" for who, path in (("ann", "r 1"), ("bob", "r 2"), ("cid", "A"))]
     maps += ["--label", "left=A", "--label", "same=tie"]

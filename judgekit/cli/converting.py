@@ -97,7 +97,8 @@ def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fi
     for place, row in records(path):
         label = _label(row, form, place)
         votes = {name[6:]: _label(row, form, place, name) for name in form if name.startswith("votes.")}
-        name = place.line if "id" not in form else _at(row, form["id"], place)
+        name = _at(row, form["id"], place) if "id" in form else None
+        name = place.line if name is None else name
         if label is None and "label" in form:
             left_out["a label that says nothing"] += 1
         elif not (pairs := list(_pairs(row, form, place))):
@@ -132,7 +133,7 @@ def _label(row: Fields, form: _Format, place: Place, of: str = "label") -> str |
         return path
     if (value := _at(row, path, place)) in (None, "") or value != value:  # a number that is none
         return None
-    word = f"{value:g}" if isinstance(value, int | float) else str(value)
+    word = f"{value:.15g}" if isinstance(value, int | float) else str(value)
     if word not in meant and split is not None and isinstance(value, int | float):
         return "A" if value < split else "B" if value > split else "tie"
     if word not in meant:
