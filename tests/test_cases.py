@@ -83,12 +83,12 @@ LISTED = pair_of(
 
 def test_pushes_add_up_to_the_difference_of_the_scores():
     reply = features().judge([request_of(LISTED, "ab")])[0]
-    (pushes, before, off), (back, *_) = (case_studies.dissect(features(), pair) for pair in (LISTED, LISTED.swapped()))
+    (pushes, before, off), (back, *_) = (NOTEBOOK.dissect(features(), pair) for pair in (LISTED, LISTED.swapped()))
     assert pushes.sum() == pytest.approx(reply.score_first - reply.score_second)
     assert before == pytest.approx((reply.p_first, reply.p_second, reply.p_tie))
     assert off is None and back.tolist() == pytest.approx((-pushes).tolist())
     with pytest.raises(TypeError, match="baseline/longer has no surface model"):
-        case_studies.dissect(load_judge("baseline/longer"), LISTED)
+        NOTEBOOK.dissect(load_judge("baseline/longer"), LISTED)
 
 
 def test_the_gate_is_read_from_what_it_leaves_of_a_tie():
@@ -102,7 +102,7 @@ def test_the_gate_is_read_from_what_it_leaves_of_a_tie():
     parts = judge.config["gate"]
     inputs = gate_features(*odds, (texts[0] * texts[1]).sum(-1))
     assert odds[0] > odds[1], "Paris is no colour"
-    found = case_studies.dissect(judge, pair)[2]
+    found = NOTEBOOK.dissect(judge, pair)[2]
     assert found == pytest.approx(float(sigmoid(inputs @ np.array(parts["weight"]) + parts["bias"])[0]), abs=1e-4)
 
 
@@ -111,7 +111,7 @@ def case_of(pair, **more):
     given = {"minilm": verdicts_of("minilm", pair.item_id, "B", None, 0.91)}
     given |= {"gpt_4": verdicts_of("gpt_4", pair.item_id, "A", "B")}
     table = NOTEBOOK.by_pair(Contest("planted", "sample_natural", [pair], given))
-    pushes, before, _ = case_studies.dissect(features(), pair)
+    pushes, before, _ = NOTEBOOK.dissect(features(), pair)
     case = {"name": "confident_error_1", "title": "Confident error", "set": "planted", "judge": "minilm", "pair": pair}
     case |= {"verdicts": table, "verdict": "B", "p_a": 0.045, "p_b": 0.91, "judges": 2, "with_label": 0, "texts": {}}
     case |= {"pushes": pushes, "by_features": before, "beside": None, "attack": None, "words_a": 14, "words_b": 5}
@@ -123,7 +123,7 @@ def test_reasons_are_computed_from_the_case():
     assert words.startswith(
         "MiniLM (ours) says B (A 0.04, B 0.91); the label is A, and 0 of 2 judges say so. Words: 14 "
     )
-    pushes = case_studies.dissect(features(), LISTED)[0]
+    pushes = NOTEBOOK.dissect(features(), LISTED)[0]
     best = pushes.idxmax()
     assert f"For A speak most, in the score of MiniLM (ours): {best.replace('_', ' ')} ({pushes[best]:.2f}), " in words
     assert "gate" not in words and "edit" not in words

@@ -119,6 +119,7 @@ def test_agreement_of_rankings_holds_the_truth():
     people, judge = population()
     truth = float(kendall(true_strengths(), ranking.fit(judge.mean(0))[:-1]))
     people, judge, _ = tables(60, 20)
-    found = [ranking.ranking_agreement(people[k], judge[k], 300, k) for k in range(SIMULATIONS)]
+    agreement = functions_of("63_rank_models", n_boot=300).agreement_of_rankings
+    found = [agreement(people[k], judge[k], k) for k in range(SIMULATIONS)]
     assert sum(low <= truth + 1e-9 and truth - 1e-9 <= high for _, low, high in found) >= ENOUGH
     assert sum(abs(value - truth) < 1e-9 for value, *_ in found) < ENOUGH, "the order that was found is no interval"

@@ -12,7 +12,7 @@ from judgekit.data.sample import load_sample
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES
 from judgekit.models.states import StateReader
 from judgekit.records import PreferencePair
-from judgekit.studies.data_selection import LEARNERS, Views, cross_fit, folds_of, view
+from judgekit.studies.data_selection import LEARNERS, Views, view
 from judgekit.training.features import FeatureTable
 
 POOL = {"pool": 1.0}
@@ -60,6 +60,17 @@ def notebook(signal=True, agree=0.85):
     return functions_of("52_data_selection", **given, **more)
 
 
+def cross_fit(name, views, seed=0):
+    """The notebook's cross-fitted judge, the sources of the views weighing the same."""
+    sources = {pair.benchmark for pair in views.pairs}
+    shares = dict.fromkeys(sources, 1 / len(sources))
+    return functions_of("52_data_selection", shares=shares).cross_fit(name, views, seed)
+
+
+def folds_of(questions, n_folds=5, seed=0):
+    return functions_of("52_data_selection", N_FOLDS=n_folds).folds_of(questions, seed)
+
+
 # ---------------------------------------------------------------- views
 
 
@@ -95,10 +106,10 @@ def test_validation_is_cut_by_prompt():
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_pairs_own_label_has_no_part_in_its_score(sampled, name):
-    folds, one, mixture = folds_of(sampled.questions, 5), np.arange(len(sampled)) == 7, {"sample_train": 1.0}
-    before = cross_fit(name, sampled, mixture)(sampled)
+    folds, one = folds_of(sampled.questions), np.arange(len(sampled)) == 7
+    before = cross_fit(name, sampled)(sampled)
     other = sampled.exchanged(one)
-    after = cross_fit(name, other, mixture)(other)
+    after = cross_fit(name, other)(other)
     own = folds == folds[7]
     assert (before[own] == after[own]).all()  # to the last bit: nothing that scores the fold was told of the change
     assert (before[~own] != after[~own]).any()
@@ -118,8 +129,8 @@ def test_one_question_stands_in_one_fold_wherever_it_occurs():
 
 
 def test_a_question_outside_the_pool_is_scored_by_the_judge_of_its_fold(sampled):
-    pool, folds = sampled.of(np.arange(50)), folds_of(sampled.questions, 5)
-    judge = cross_fit("probe", pool, {"sample_train": 1.0})
+    pool, folds = sampled.of(np.arange(50)), folds_of(sampled.questions)
+    judge = cross_fit("probe", pool)
     others = folds[:50] != folds[55]
     alone = LEARNERS["probe"](pool.of(others), np.ones(others.sum()), 0)
     assert judge(sampled.of([55])) == pytest.approx(alone(sampled.of([55])))
@@ -131,7 +142,7 @@ def test_labels_that_say_nothing_are_not_told_from_exchanged_ones():
     for seed in range(4):
         flipped = np.random.default_rng(seed).random(300) < 0.2
         noisy = pool.exchanged(flipped)
-        judges = cross_fit("probe", noisy, POOL, seed=seed), LEARNERS["probe"](noisy, np.ones(300), 0)
+        judges = cross_fit("probe", noisy, seed), LEARNERS["probe"](noisy, np.ones(300), 0)
         crossed, by_heart = (np.where(noisy.prefers_a, judge(noisy), 1 - judge(noisy)) for judge in judges)
         areas.append(roc_auc_score(flipped, -crossed))
         own.append(crossed.mean())

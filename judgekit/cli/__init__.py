@@ -35,7 +35,6 @@ app.command("list")(names_of)
 
 
 def _print_version(wanted: bool) -> None:
-    """Print the version and end."""
     if wanted:
         print(f"judgekit {__version__}")
         raise typer.Exit()

@@ -94,7 +94,6 @@ def check_source(path: str | Path, progress: bool = False) -> PairSource:
 
 
 def _characters(row: PairRow) -> int:
-    """Of the texts of a row."""
     return len(row.pair.asked) + sum(map(len, row.pair.responses))
 
 

@@ -69,7 +69,6 @@ class Failures:
     alike: Counter[str] = field(default_factory=Counter)  # by reason, of those that have a line
 
     def add(self, place: str, reason: str) -> None:
-        """Count a failure."""
         self.count += 1
         if len(self.lines) < LISTED and self.alike[reason] < ALIKE:
             self.alike[reason] += 1

@@ -102,7 +102,6 @@ class PlainSafeLoader(yaml.SafeLoader):
     """
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """A mapping, each key once."""
         seen: set[str] = set()
         for key, _ in node.value:
             if str(key.value) in seen:

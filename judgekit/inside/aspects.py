@@ -84,7 +84,6 @@ def load_aspects(name_or_path: str | Path) -> dict[str, Aspect]:
 
 
 def _aspect_of(name: Any, fields: Any, where: str) -> Aspect:
-    """One checked aspect."""
     if not isinstance(fields, dict) or "name" in fields:
         raise AspectError(f"{where}: {name}: title, definition, levels and example are the fields of an aspect")
     given = {str(field): value for field, value in fields.items()} | {"name": name}

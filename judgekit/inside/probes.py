@@ -72,7 +72,6 @@ class Projection(TransformerMixin, BaseEstimator):
         self.n_components, self.centred, self.seed = n_components, centred, seed
 
     def fit(self, X: Array, y: Any = None) -> Self:
-        """Find the components."""
         count = max(1, min(self.n_components, X.shape[0] - 1, X.shape[1]))
         kind = PCA if self.centred else TruncatedSVD
         with np.errstate(invalid="ignore"):  # a layer where nothing varies has no shares of variance

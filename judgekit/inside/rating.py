@@ -63,7 +63,6 @@ class Rater:
 
     @property
     def aspects(self) -> tuple[str, ...]:
-        """Names of the aspects."""
         return tuple(self.probes)
 
     @property

@@ -58,7 +58,6 @@ class StateCache:
         return self.folder / key[:2] / f"{key}.safetensors"
 
     def get(self, key: str) -> Array | None:
-        """The array of a key, or None."""
         try:
             return load_file(path := self._path(key))[_TENSOR]
         except FileNotFoundError:
@@ -68,7 +67,6 @@ class StateCache:
         return None
 
     def put(self, key: str, array: Array) -> None:
-        """Write an array under a key."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as temporary:

@@ -69,7 +69,6 @@ class SavedProbe:
 
     @property
     def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weight, bias and thresholds."""
         return self.weight, self.bias, self.thresholds
 
     def probabilities(self, states: Array) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from judgekit.data.votes import ClassProbabilities, matchup_of
 from judgekit.scoring.items import TURNED
 from judgekit.scoring.protocols import Pairs
-from judgekit.stats import LEVEL, Array, Floats, interval_of, kendall, outcome_probabilities, resampled_sums, t_quantile
+from judgekit.stats import LEVEL, Array, Floats, outcome_probabilities, t_quantile
 
 STEPS, TOLERANCE, LONGEST = 60, 1e-9, 1.0
 RIDGE = 1e-7  # share of a comparison: keeps the information invertible where a draw lacks a model
@@ -132,11 +132,11 @@ def strengths(counts: Array) -> Strengths:
     counts = np.asarray(counts, float)
     n = counts.shape[-3]
     parameters = fit(counts.mean(-3))
-    covariance = _covariance_of(_without_each(counts, parameters))[..., :-1, :-1]
+    covariance = _covariance_of(without_each(counts, parameters))[..., :-1, :-1]
     return Strengths(parameters[..., :-1], covariance, n - 1)
 
 
-def _without_each(counts: Floats, parameters: Floats, others: Array = 0.0) -> Floats:
+def without_each(counts: Floats, parameters: Floats, others: Array = 0.0) -> Floats:
     """How parameters move when each question is left out in turn, by one step: shape (..., n_questions, n_models + 1);
     ``others``, shape (..., 1, n_pairs, 3): what stays in the table beside the mean of the counts."""
     left = (counts.sum(-3, keepdims=True) - counts) / (counts.shape[-3] - 1) + others
@@ -175,7 +175,7 @@ def prediction_powered_strengths(people: Array, judge: Array, elsewhere: Array) 
     kept, imputed = people - power[..., None] * judge, power[..., None] * elsewhere
     parameters = fit(kept.mean(-3) + imputed.mean(-3))
     by_people, by_judge = (
-        _covariance_of(_without_each(counts, parameters, rest.mean(-3, keepdims=True)))
+        _covariance_of(without_each(counts, parameters, rest.mean(-3, keepdims=True)))
         for counts, rest in ((kept, imputed), (imputed, kept))
     )
     covariance = (by_people * (n - 1) / (n - 2) + by_judge)[..., :-1, :-1]
@@ -190,14 +190,3 @@ def _shared_power(people: Floats, judge: Floats, elsewhere: Floats) -> Floats:
     parts = [scores - scores.mean(-2, keepdims=True) for scores in (people, judge)]
     together = (parts[0] * parts[1]).sum((-2, -1)) / (n - 1)
     return np.maximum(together / np.maximum(spread * (1 + n / others), 1e-12), 0)
-
-
-def ranking_agreement(people: Array, judge: Array, n_boot: int = 10_000, seed: int = 0) -> tuple[float, float, float]:
-    """Kendall's tau of the strengths by people and by a judge on the same questions: value, low, high; questions are
-    resampled for both at once, strengths by one step."""
-    fits = np.stack([fit(np.mean(counts, 0)) for counts in (people, judge)])
-    both = zip((people, judge), fits, strict=True)
-    moves = np.stack([_without_each(np.asarray(counts, float), fitted) for counts, fitted in both], 1)
-    moved = fits - (resampled_sums(moves, n_boot, seed) - moves.sum(0))
-    value = float(kendall(*fits[:, :-1]))
-    return value, *interval_of(value, kendall(moved[:, 0, :-1], moved[:, 1, :-1]), len(moves), signed=True)

@@ -49,7 +49,6 @@ def notebook_of(job: str) -> str:
 
 
 def notebook_path(job: str) -> Path:
-    """The source of a job's notebook."""
     return project_root() / "notebooks" / f"{notebook_of(job)}.ipynb"
 
 

@@ -72,7 +72,6 @@ def _mean_probabilities(*orders: Verdict | None) -> tuple[float, ...]:
 
 
 def _kept(row: dict[str, Any], reference: str, protocol: Protocol) -> bool:
-    """Whether an item stays in the score."""
     orders = [order for order in protocol.orders if order == "ab" or row["has_ba"]]
     if protocol.unparsed == "dropped" and any(row[f"raw_{order}"] is None for order in orders):
         return False

@@ -1,4 +1,4 @@
-r"""What is too long for `70_case_studies`: a verdict taken apart, and the pages.
+r"""What is too long for `70_case_studies`: the pages.
 
 Pages (``\input{../outputs/\run/tables/case_studies}``, tracked) hold ids, votes, verdicts and the analysis. Texts stand
 in ``outputs/<run>/cases/<name>.tex``, tracked with their licence, where the set's licence lets them be shipped, else in
@@ -10,43 +10,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from judgekit.data import catalogue, paths
 from judgekit.data.files import write_text
 from judgekit.data.sources import find_source
-from judgekit.judges.base import Judge, request_of
 from judgekit.judges.names import display_name
-from judgekit.judges.surface import FEATURES, SurfaceModel, standardise
-from judgekit.records import PreferencePair
 from judgekit.report.escaping import break_words, by_direction, escape, rendered, template, typeset
 from judgekit.scoring.tables import TITLES
-from judgekit.stats import Floats, outcome_probabilities
 
 GIVEN = "judge ab ba verdict p_a p_b p_tie".split()  # what one judge gave, as columns
 _OPEN = ("MIT", "Apache-2.0", "CC-BY-4.0")  # let a text be shipped, with attribution
-
-
-def dissect(judge: Judge, pair: PreferencePair) -> tuple[pd.Series, Floats, float | None]:
-    """What each feature adds to the score of A less B's; P(A, B, tie) by features alone; P(off-topic) by the gate.
-
-    The gate, if any, leaves ``P(tie) = (1 - off) * P_features(tie)`` and is read from the reply. ``judge``:
-    ``baseline/features`` or an undefended encoder; TypeError where there is no surface model.
-    """
-    model = getattr(judge, "surface", None) or getattr(judge, "model", None)
-    if not isinstance(model, SurfaceModel):
-        raise TypeError(f"{judge.name} has no surface model to take apart: choose baseline/features or an encoder")
-    request = request_of(pair, "ab")
-    sides = model.sides(request)
-    first, second = standardise(sides, model.parts["mean"], model.parts["scale"])
-    score_a, score_b, log_nu = model.compare(request, sides)
-    before = outcome_probabilities(score_a - score_b, log_nu)
-    pushes = pd.Series((first - second) * model.parts["weight"], FEATURES)
-    if not getattr(judge, "config", {}).get("gate"):
-        return pushes, before, None
-    reply = judge.judge([request])[0]
-    return pushes, before, float(np.clip(1 - (reply.p_tie or 0.0) / before[2], 0, 1))
 
 
 def licence_of(name: str) -> str | None:

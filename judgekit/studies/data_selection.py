@@ -1,6 +1,6 @@
-"""Small judges that score a pool of labelled pairs without having learnt from what they score."""
+"""Small judges that learn from labelled pairs, and what they see of these."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +11,7 @@ from judgekit.judges.surface import scores_of
 from judgekit.models.states import StateReader
 from judgekit.records import SWAPPED, PreferencePair
 from judgekit.stats import Array, Floats, outcome_probabilities
-from judgekit.training.bank import share_of
 from judgekit.training.features import FeatureTable, feature_table, fit_features
-from judgekit.training.mixture import source_weights
 
 LIMIT = 128  # tokens that small judges read of a response
 _L2 = 0.01  # of the surface features, as in the recipe of the encoder judge
@@ -94,7 +92,7 @@ def view(pairs: Sequence[PreferencePair], reader: StateReader, known: dict[str, 
 Judge = Callable[[Views], Floats]  # views to the probability of A, shape (n_pairs,)
 
 
-def _learn_features(views: Views, weight: Array, seed: int = 0) -> Judge:
+def _learn_features(views: Views, weight: Array, seed: int) -> Judge:
     """The surface-feature judge; the fit is convex and needs no seed."""
     parts = fit_features(views.features, weight=weight, l2=_L2)
 
@@ -105,7 +103,7 @@ def _learn_features(views: Views, weight: Array, seed: int = 0) -> Judge:
     return p_a
 
 
-def _learn_probe(views: Views, weight: Array, seed: int = 0) -> Judge:
+def _learn_probe(views: Views, weight: Array, seed: int) -> Judge:
     """The pairwise probe on states of the untrained encoder, in its family's usual setting; seed of the projection."""
     probe = make_probe("pair_logistic", FAMILIES["pair_logistic"].usual, seed=seed)
     probe.fit(views.states, views.prefers_a, classify__sample_weight=weight)
@@ -113,28 +111,3 @@ def _learn_probe(views: Views, weight: Array, seed: int = 0) -> Judge:
 
 
 LEARNERS: dict[str, Callable[[Views, Array, int], Judge]] = {"features": _learn_features, "probe": _learn_probe}
-
-
-def folds_of(questions: Sequence[str], n_folds: int, seed: int = 0) -> npt.NDArray[np.int_]:
-    """The fold of each question, in [0, n_folds), by its words alone: equal questions stand in one fold everywhere."""
-    return np.array([int(share_of(question, f"fold {seed}") * n_folds) for question in questions], int)
-
-
-def cross_fit(learner: str, pool: Views, mixture: Mapping[str, float], n_folds: int = 5, seed: int = 0) -> Judge:
-    """A judge that has not learnt from what it judges: one (of `LEARNERS`) per fold, fitted on the other folds.
-
-    Each question, of the pool or not, is judged by the judge of its fold, so that scores of validation pairs are
-    comparable with those of the pool. ``mixture``: share of each source. ValueError where a fold is empty.
-    """
-    weight, folds = source_weights(pool.pairs, mixture), folds_of(pool.questions, n_folds, seed)
-    if len(set(folds.tolist())) < n_folds:
-        raise ValueError(f"{len(set(pool.questions))} questions do not fill {n_folds} folds")
-    judges = [LEARNERS[learner](pool.of(folds != fold), weight[folds != fold], seed) for fold in range(n_folds)]
-
-    def p_a(seen: Views) -> Floats:
-        values, own = np.zeros(len(seen)), folds_of(seen.questions, n_folds, seed)
-        for fold in np.unique(own):
-            values[own == fold] = judges[fold](seen.of(own == fold))
-        return values
-
-    return p_a

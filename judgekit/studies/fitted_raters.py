@@ -46,7 +46,6 @@ class Cell:
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """Set, aspect and head."""
         return self.set, self.aspect, self.head.name
 
 

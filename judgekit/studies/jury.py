@@ -67,7 +67,6 @@ class Panel:
         return [order for order in ORDERS if all((first, order) in cells for cells in self.cells.values())]
 
     def seated(self, members: Sequence[str]) -> "Panel":
-        """The panel of some of the members."""
         return replace(self, verdicts={member: self.verdicts[member] for member in members})
 
     def _by_order(self, rows_of: Callable[[list[Verdict]], Floats]) -> dict[str, Floats]:

@@ -51,7 +51,6 @@ def run_study(
 
 
 def _study_cell(cell: Cell, methods: Mapping[str, Method], folder: Path, seed: int) -> Results:
-    """One cell by every method."""
     results: Results = {}
     searches: dict[Any, dict[int, Any]] = {}  # methods of the same features share what was scored
     with warnings.catch_warnings():

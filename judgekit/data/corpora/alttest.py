@@ -3,13 +3,11 @@
 Calderon, Reichart and Dror (2025), arXiv:2501.10970, and the data in its repository.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from judgekit.data.sources import source_hashes
 from judgekit.data.sources.rows import parse_json, read_document
 from judgekit.data.votes import Votes, votes_from_long
 
@@ -34,7 +32,7 @@ def load_task(name: str) -> Task:
     """People's votes on one of `TASKS`, and language models' labels; KeyError if there is no such task."""
     if name not in TASKS:
         raise KeyError(f"no annotation task {name!r}; there are {', '.join(TASKS)}")
-    people, models = (_labels_of(file) for file in _files_of(name))
+    people, models = (_labels_of(f"alttest/{name}/{whose}_annotations.json") for whose in ("human", "llm"))
     used = {label for by_item in (*people.values(), *models.values()) for label in by_item.values()}
     classes = sorted(used, key=int if name in ORDERED else str)
     given = ((item, who, label) for who, by_item in people.items() for item, label in by_item.items())
@@ -51,15 +49,6 @@ def _cluster_of(name: str, item: str) -> str:
     """
     start = item.split("__")[0]
     return start[:-6] if name in REVIEWS else start
-
-
-def _files_of(name: str) -> tuple[str, str]:
-    return f"alttest/{name}/human_annotations.json", f"alttest/{name}/llm_annotations.json"
-
-
-def task_hashes(names: Iterable[str]) -> dict[str, str]:
-    """File to SHA-256 of what some tasks are read from."""
-    return source_hashes([file for name in names for file in _files_of(name)])
 
 
 def _labels_of(file: str) -> Labels:

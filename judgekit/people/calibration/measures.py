@@ -85,7 +85,6 @@ class Cases:
         return Cases(items, *tables, clusters, self.weights[places], self.symmetric)
 
     def stating(self, probabilities: Array) -> "Cases":
-        """The same rows with other probabilities."""
         return replace(self, probabilities=probabilities)
 
 
