@@ -19,8 +19,8 @@ from safetensors.numpy import load_file
 
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.surface import SurfaceModel, reply_of, standardise
-from judgekit.models.encoder import TextEncoder, native_bf16, padded_length, token_batches
-from judgekit.models.files import check_seal, digests_of
+from judgekit.models.encoder import PACKAGED_BASES, TextEncoder, native_bf16, padded_length, token_batches
+from judgekit.models.files import check_seal, digests_of, model_files
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
@@ -158,17 +158,22 @@ class EncoderJudge(Judge):
         own = digests_of(folder, ("judge.json",))
         folder = weights_folder(folder, config)
         digests = digests_of(folder, (*WEIGHTS, OTHERS))
-        self.fingerprint = fingerprint_of("encoder", FORMAT, own | digests, "bf16" if self.bf16 else "fp32")
+        base, revision = config["base"], config.get("revision")
+        # A packaged base is what its name says, and a model that was trained is among the weights.
+        known = base in PACKAGED_BASES or config["trained"] == "model"
+        named = f"{base}@{revision}" if revision and not Path(base).is_dir() else base
+        of_base = [] if known else [model_files(named).digest]
+        self.fingerprint = fingerprint_of("encoder", FORMAT, own | digests, "bf16" if self.bf16 else "fp32", *of_base)
         read = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
         weights = {name: digests[name] for name in WEIGHTS if name in digests}
         # What embeddings depend on.
-        self.encoder_key = fingerprint_of(weights, [config.get(name) for name in read], self.bf16)
+        self.encoder_key = fingerprint_of(weights, [config.get(name) for name in read], self.bf16, *of_base)
         adapter = folder / "adapter" if config["trained"] == "adapter" else None
         if lacking := [name for name in (WEIGHTS[1], OTHERS) if name not in digests and (adapter or name == OTHERS)]:
             raise FileNotFoundError(f"{folder}: {lacking[0]} is missing")
         check_seal(folder, digests)
-        base = str(folder / "model") if config["trained"] == "model" else config["base"]
-        self.encoder = TextEncoder(base, config.get("revision"), adapter)
+        base = str(folder / "model") if config["trained"] == "model" else base
+        self.encoder = TextEncoder(base, revision, adapter)
         if self.bf16:
             self.encoder.keep_bf16()
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
