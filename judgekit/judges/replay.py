@@ -99,6 +99,12 @@ def _rows_of(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return table.to_pylist(), about
 
 
+def is_of(about: Mapping[str, Any], judge: Judge) -> bool:
+    """Whether what a file says of itself is said of a judge and its settings; ``dtype`` may be another machine's."""
+    kept, asked = (json.loads(text) | {"dtype": None} for text in (about["decoding"], judge.decoding))
+    return about["fingerprint"] == judge.fingerprint and kept == asked
+
+
 def track_verdicts(
     path: str | Path,
     judge: Judge,
@@ -122,7 +128,7 @@ def track_verdicts(
             if one.status != "error":
                 rows.setdefault(key, (name, one.item_id, one.order, key, *given))
     held, said = _rows_of(path) if Path(path).is_file() else ([], {})
-    if said.get("fingerprint") == judge.fingerprint:
+    if said and is_of(said, judge):
         rows = {row["input"]: tuple(row.values()) for row in held if row["set"] not in judged} | rows
     table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
     said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}
