@@ -51,11 +51,10 @@ class ChatTokenizer:
 
         ``opened``: the last message continues a prompt, and the token that ends a reply follows it.
         """
+        ids, end = self.ids(chat[:-1] if self.opened else chat), []
         if self.opened:
-            reply = self.plain_ids(self._marked(chat[-1]["content"]))
-            ids, end = [*self.ids(chat[:-1]), *reply], [self.tokenizer.eos_token_id]
-        else:
-            ids, end = self.ids(chat), []
+            ids += self.plain_ids(self._marked(chat[-1]["content"]))
+            end = [self.tokenizer.eos_token_id]
         room = len(ids) if limit is None else limit - len(end)
         return (*ids[:room], *end), len(ids) > room
 
@@ -116,7 +115,3 @@ class ChatTokenizer:
             raise Unavailable("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
         coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return coded["input_ids"], [end for _, end in coded["offset_mapping"]]
-
-    def text(self, ids: Sequence[int]) -> str:
-        """What token ids say, without special tokens."""
-        return self.tokenizer.decode(ids, skip_special_tokens=True)
