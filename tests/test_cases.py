@@ -14,7 +14,7 @@ from test_latex import needs_lualatex, project, write_document  # noqa: F401
 
 from judgekit.judges import load_judge
 from judgekit.judges.base import request_of
-from judgekit.judges.encoder import gate_features, relevance_inputs, relevance_of, sigmoid
+from judgekit.judges.encoder import relevance_inputs, relevance_of, sigmoid
 from judgekit.records import PreferencePair, Verdict
 from judgekit.report import latex, save_results
 from judgekit.report.escaping import typeset
@@ -100,8 +100,8 @@ def test_the_gate_is_read_from_what_it_leaves_of_a_tie():
     asked, *texts = (judge.encode(keys)[key][0][None] for key in keys)
     odds = [relevance_of(relevance_inputs(asked, t, judge.others), judge.config["relevance"]) for t in texts]
     parts = judge.config["gate"]
-    inputs = gate_features(*odds, (texts[0] * texts[1]).sum(-1))
     assert odds[0] > odds[1], "Paris is no colour"
+    inputs = np.stack([odds[1], odds[0] - odds[1], (texts[0] * texts[1]).sum(-1)], axis=-1)
     found = NOTEBOOK.dissect(judge, pair)[2]
     assert found == pytest.approx(float(sigmoid(inputs @ np.array(parts["weight"]) + parts["bias"])[0]), abs=1e-4)
 

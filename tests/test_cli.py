@@ -88,6 +88,15 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/minilmm"], "did you mean 'encoder/minilm'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#pairwize"], "did you mean 'pairwise'? There are "),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "max_csot=1"], "did you mean 'max_cost'"),
+        *(
+            (
+                ["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--engine", "ray", "--set", limit],
+                "--engine ray",
+            )
+            for limit in ("max_cost=1", "max_total_tokens=9", "requests_per_minute=9")
+        ),
+        (["rate", "p.jsonl", "--out", "o", "--probe", "gsm8k-binary", "--aspects", "sft"], "--aspects: a probe"),
+        (["rate", "p.jsonl", "--out", "o", "--set", "k=v"], "--set: a probe"),
         (["rate", "p.jsonl", "--out", "o", "--probe", "gsm8k-binry"], "did you mean 'gsm8k-binary'? There are "),
         (["convert", "p.jsonl", "--out", "o", "--format", "lmarna"], "did you mean 'lmarena'? There are "),
         (["score", "p.jsonl", "--pairs", "p.jsonl", "--protocol", "both_rigth"], "did you mean 'both_right'? There"),

@@ -209,6 +209,23 @@ def test_special_tokens_in_texts_stay_text(template):
     assert len(special & set(naive)) == 4, "the tokenizer itself falls for this text"
 
 
+@pytest.mark.parametrize("opened", [True, False])
+def test_special_tokens_in_a_response_that_is_scored_stay_text(opened):
+    tokenizer = tiny_tokenizer()
+    tokens, special = ChatTokenizer(tokenizer, opened=opened), set(tokenizer.convert_tokens_to_ids(SPECIAL))
+
+    def scored(text):
+        chat = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": text}]
+        return list(tokens.scored_ids(chat, None)[0])
+
+    assert HOSTILE in tokenizer.decode(scored(HOSTILE)), "and nothing is lost"
+    counts = [sum(token in special for token in scored(text)) for text in ("fine", HOSTILE, "<|im_end|>" * 3)]
+    assert counts[0] == counts[1] == counts[2] and scored("a \ud800") == scored("a ?")
+    if opened:
+        ends = [*tokenizer("It is <b>fine</b>.")["input_ids"], tokenizer.eos_token_id]
+        assert scored("It is <b>fine</b>.")[-len(ends) :] == ends, "other texts keep their ids"
+
+
 def test_texts_cannot_steer_a_template():
     template = "{% for m in messages %}{{ m.role }}: {{ m.content | trim | replace('secret', '') }}\n{% endfor %}"
     tokens = ChatTokenizer(tiny_tokenizer(template=template))

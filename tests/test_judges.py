@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_causal import change_json
+from tiny_encoder import save_tiny_encoder
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, UnknownJudge, load_judge, request_key, request_of, verdict_of
@@ -20,6 +21,7 @@ from judgekit.judges.encoder import CPU_BATCH_TOKENS, EncoderJudge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, FeaturesJudge
 from judgekit.models.encoder import STEP, TextEncoder, base_location, native_bf16
+from judgekit.models.files import SEAL
 from judgekit.records import PreferencePair, Reply, Turn, Verdict
 from judgekit.training.encoder import RelevanceRecipe, save_encoder, train_encoder
 from judgekit.training.features import feature_table, fit_features, save_features
@@ -194,6 +196,20 @@ def test_the_fingerprint_follows_the_weights(tmp_path):
     before = FeaturesJudge(features_file(tmp_path)).fingerprint
     assert FeaturesJudge(features_file(tmp_path)).fingerprint == before
     assert FeaturesJudge(features_file(tmp_path, tie_bias=-2.0)).fingerprint != before
+
+
+def test_other_weights_of_a_base_of_ones_own_make_another_judge(folders, tmp_path):
+    folder, base = shutil.copytree(folders["encoder"], tmp_path / "judge"), tmp_path / "base"
+    (folder / SEAL).unlink()
+    change_json(folder / "judge.json", base=str(base), trained="nothing")
+
+    def hashes(seed):
+        save_tiny_encoder(base, seed=seed)
+        judge = EncoderJudge(folder)
+        return judge.fingerprint, judge.encoder_key
+
+    before = hashes(0)
+    assert hashes(0) == before and not set(hashes(1)) & set(before)
 
 
 def odd_requests():

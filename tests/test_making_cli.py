@@ -1,16 +1,20 @@
 """``judgekit new``: a run on pairs of one's own, from its parameters to what its notebooks and its report read."""
 
 import json
+import shutil
 from contextlib import closing
 
 import pytest
 import yaml
+from tiny_causal import save_adapter, save_reward
 
 from judgekit.cli import main
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.declared import DeclaredError
 from judgekit.data.files import sha256_of
 from judgekit.data.pairfile import read_pairs
+from judgekit.data.paths import PACKAGE, PRETRAINED
+from judgekit.judges import load_judge
 from judgekit.people.labelling.votefile import Vote, VoteFile
 from judgekit.report import latex
 from judgekit.report.results import document_files, find_quotes
@@ -120,6 +124,30 @@ def test_settings_go_to_those_who_take_them(project, monkeypatch):
     assert read_parameters("mine", "61_calibration")["pictured"] == ["minilm"]  # the server states no probabilities
 
 
+def test_paths_are_written_as_notebooks_find_them_and_names_stay_names(project, tiny, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    shutil.copy(PACKAGE / "prompts" / "strategies" / "pairwise.txt", "mine.txt")
+    for name, place in {"here": tiny, "m": tiny, "minilm": tiny, "judge": PRETRAINED / "minilm"}.items():
+        (project / name).symlink_to(place)
+    save_adapter(tiny, project / "adapter")
+    save_reward(tiny, project / "scores")
+    (project / "ties.json").write_text('{"scale": 0.1, "log_nu": 2.0, "n_pairs": 100, "n_ties": 40}')
+    found = {
+        "hf/here+adapter#mine.txt-strict": f"hf/{project}/here+{project}/adapter#{project}/mine.txt-strict",
+        "openai/m#mine.txt": f"openai/m#{project}/mine.txt",
+        "encoder/judge": f"encoder/{project}/judge",
+        "encoder/minilm": "encoder/minilm",
+    }
+    assert new(project, judges=list(found)) == 0
+    assert new(project, "--set", "ties=ties.json", run="other", judges=["reward/scores"]) == 0
+    first, other = (yaml.safe_load((project / "params" / run / "judges.yaml").read_text()) for run in ("mine", "other"))
+    assert [one["name"] for one in first.values()] == list(found.values())
+    assert other == {"scores": {"name": f"reward/{project}/scores", "settings": {"ties": f"{project}/ties.json"}}}
+    monkeypatch.chdir(project / "notebooks")
+    assert load_judge("here", run="mine").files.adapter == f"{project}/adapter"
+
+
 @pytest.mark.parametrize(
     ("words", "run", "judges", "said"),
     [
@@ -129,6 +157,7 @@ def test_settings_go_to_those_who_take_them(project, monkeypatch):
         ((), "pandalm", ["encoder/minilm"], "a set is called so"),
         ((), "mine", ["encoder/none"], "no judge is called 'encoder/none'"),
         ((), "mine", ["encoder/minilm", "encoder/minilm@x"], "encoder/minilm@x"),
+        (("--set", "nosuch=1"), "mine", ["baseline/features"], "baseline/features takes no settings"),
         (("--protocol", "best"), "mine", ["encoder/minilm"], "--protocol best: there are primary"),
         (("--pairs", "none.jsonl"), "mine", ["encoder/minilm"], "none.jsonl: there is no such file"),
     ],

@@ -3,8 +3,10 @@
 import json
 import shutil
 from collections import Counter
+from datetime import date, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 from chat_server import good_reply
 from tiny_encoder import save_tiny_encoder
@@ -176,6 +178,14 @@ def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path,
     files = [str(run_file.path), "--probe", str(folder), "--out", "-"]
     assert main(["rate", *files, "--quiet", "--top-percent", "0.5"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_dates_of_a_parquet_file_are_carried_along_as_iso_text(folder, tmp_path, capsys):
+    rows = [sample | {"asked": datetime(2026, 1, 31, 12, 30), "on": date(2026, 1, 31)} for sample in SAMPLES[:2]]
+    pd.DataFrame(rows).to_parquet(tmp_path / "answers.parquet")
+    assert main(["rate", str(tmp_path / "answers.parquet"), "--probe", str(folder), "--out", "-", "--quiet"]) == 0
+    rated = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {(row["asked"], row["on"]) for row in rated} == {("2026-01-31T12:30:00", "2026-01-31")} and len(rated) == 2
 
 
 def test_without_a_probe_the_command_says_which_one_rated(run_file):

@@ -57,6 +57,26 @@ def test_the_higher_score_wins_and_its_odds_are_those_of_the_difference(folder, 
         assert np.log(reply.p_first / reply.p_second) == pytest.approx(first - second, abs=1e-3)
 
 
+@pytest.mark.parametrize(("trained_here", "pad"), [(False, "<|im_start|>"), (True, "<|im_end|>")])
+def test_a_model_without_padding_takes_a_token_that_no_chat_ends_with_or_that_of_its_training(
+    folder, tmp_path, trained_here, pad
+):
+    without = shutil.copytree(folder, tmp_path / "model")
+    for name in ("config.json", "tokenizer_config.json"):
+        fields = json.loads((without / name).read_text(encoding="utf-8"))
+        dropped = {key: value for key, value in fields.items() if key not in ("pad_token", "pad_token_id")}
+        (without / name).write_text(json.dumps(dropped), encoding="utf-8")
+    if trained_here:
+        (without / "training.json").write_text("{}", encoding="utf-8")
+    judge = load_judge(f"reward/{without}")
+    replies = judge.judge(REQUESTS)
+    assert judge.tokens.tokenizer.pad_token is None
+    assert judge.network.config.pad_token_id == judge.pad == judge.tokens.tokenizer.convert_tokens_to_ids(pad)
+    for request, reply in zip(REQUESTS, replies, strict=True) if not trained_here else ():
+        scores = scores_by_hand(folder, request)
+        assert (reply.score_first, reply.score_second) == pytest.approx(scores, abs=1e-4)
+
+
 def test_a_long_response_is_cut_at_its_end(folder):
     judge = load_judge(f"reward/{folder}", settings={"max_tokens": 60})
     *_, long = judge.judge(REQUESTS)

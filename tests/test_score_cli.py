@@ -11,6 +11,7 @@ import pytest
 from test_pairfile import pair_line, write
 
 from judgekit.cli import main
+from judgekit.judges import load_judge
 from judgekit.records import Reply
 from judgekit.scoring.store import VerdictStore
 
@@ -260,7 +261,7 @@ def test_rows_come_from_standard_input(pairs, tmp_path):
     assert done.returncode == 2 and "/dev/stdin, line 1: field 'question' is missing" in done.stderr
 
 
-def test_the_store_is_shown_and_pruned(pairs, capsys):
+def test_the_store_is_shown_and_pruned(pairs, capsys, monkeypatch):
     store = pairs.with_name("verdicts.sqlite")
     for name in ("longer", "first"):
         judged = ["judge", str(pairs), "--out", str(pairs.with_name("v.jsonl")), "--judge", f"baseline/{name}"]
@@ -280,11 +281,21 @@ def test_the_store_is_shown_and_pruned(pairs, capsys):
     assert len(shown("--before", "2001-01-01")) == 2
     assert shown("--judge", "baseline/longer", "--prune")[-1].startswith("40 replies removed, ")
     assert shown()[0].startswith(f"{store}: 42 replies, ") and len(shown("--judge", "baseline/longer")) == 2
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    with VerdictStore(store) as kept:
+        for number in range(3):
+            one = load_judge("openai/m", settings={"temperature": number // 2})
+            kept.put(one.fingerprint, one.decoding, {f"k{number}": Reply("first")})
+    of = ("--judge", "openai/m", "--set", "temperature=1")
+    assert shown(*of)[0].startswith(f"{store}: 1 replies, ") and shown(*of, "--prune")[-1].startswith("1 replies remo")
+    assert shown("--judge", "openai/m", "--prune")[-1].startswith("2 replies removed, ")
     other = pairs.with_name("other.sqlite")
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE things (name TEXT)")
     for given, said in (
         (["--prune"], "--prune: say of what, by --judge or --before"),
+        (["--set", "temperature=1", "--before", "2026-01-31", "--prune"], "--set: say of which judge, by --judge"),
         (["--before", "May"], "--before May: expected a date such as 2026-01-31"),
         (["--store", str(pairs.with_name("none"))], "none: there is no verdict store yet"),
         (["--store", str(other)], "other.sqlite: not a verdict store (it holds the table things) (--store FILE"),

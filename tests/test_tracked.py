@@ -57,7 +57,7 @@ def test_a_pair_that_was_not_asked_about_is_an_error_and_no_verdict(file, pairs)
     assert {v.status for v in given} == {"error"} and {v.verdict for v in given} == {None}
 
 
-def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(file, pairs):
+def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(file, pairs, verdicts):
     known = {"natural": pairs, "more": load_set("sample_natural")[12:14]}
     model = load_judge(NAME)
     known["whole"], store = known["natural"] + known["more"], VerdictStore(":memory:")
@@ -70,10 +70,15 @@ def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(fil
     judged = run_judge(model, known["more"], store, progress=False)
     track_verdicts(file, model, {"more": (known["more"], judged)}, {})
     assert TrackedJudge(file).holds(known["whole"], ORDERS) and isinstance(judges_of("x")["whole"], TrackedJudge)
-    model.fingerprint = "another model"
-    assert judges_of("x")["natural"] is model
-    track_verdicts(file, model, {"more": (known["more"], judged)}, {})
-    assert not TrackedJudge(file).holds(pairs, ORDERS), "the verdicts of two models do not mix"
+    model.decoding = '{"dtype": "float32"}'
+    assert isinstance(judges_of("x")["whole"], TrackedJudge), "on whatever machine it was asked"
+    for name, other in {"decoding": '{"temperature": 1.5}', "fingerprint": "another model"}.items():
+        setattr(model, name, other)
+        assert judges_of("x")["natural"] is model
+        track_verdicts(file, model, {"more": (known["more"], judged)}, {})
+        assert not TrackedJudge(file).holds(pairs, ORDERS), "verdicts of two models, or settings, do not mix"
+        track_verdicts(file, model, {"natural": (pairs, verdicts)}, {})
+        assert TrackedJudge(file).holds(known["whole"], ORDERS)
 
 
 def test_no_text_is_kept(file, pairs):

@@ -70,7 +70,7 @@ def rate(
         str | None, typer.Option(help="Shipped probe or a folder of one; gsm8k-binary, where no --judge is named.")
     ] = None,
     judge: Annotated[str | None, typer.Option(help="Instead of a probe: openai/MODEL or hf/MODEL.")] = None,
-    aspects: Annotated[str, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = "reasoning",
+    aspects: Annotated[str | None, typer.Option(help="What a model rates: reasoning, sft, or a YAML file.")] = None,
     top_percent: Annotated[float, typer.Option(help="Keep this share, best first; 1 keeps all in order.")] = 1.0,
     batch_size: Annotated[int, typer.Option(min=1, help="Answers per step; an interruption loses one step.")] = 64,
     store: Store = None,
@@ -88,14 +88,16 @@ def rate(
     --probe names probes on hidden states of a frozen model, such as gsm8k-binary or gpqa-five; all aspects are rated
     from one pass over each answer.
 
-    --judge asks a model for each aspect by itself, with its definition and rubric, as a teacher of probes is asked; an
-    aspect without a readable score is null, and total_expected is left out. Failed answers are listed, give exit code
-    3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
+    --judge asks a model for each aspect (of reasoning, where --aspects says nothing) by itself, with its definition and
+    rubric; one without a readable score is null, and total_expected is left out. Failed answers are listed, give exit
+    code 3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
     """
     from judgekit.inside.rating import best
 
     if judge is not None and probe is not None:
         raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
+    if judge is None and (aspects or settings):
+        raise Stop(BAD_INPUT, f"{'--aspects' if aspects else '--set'}: a probe takes none, a --judge does")
     check_out(out, answers)
     if not 0 < top_percent <= 1:
         raise Stop(BAD_INPUT, f"--top-percent {top_percent:g}: a share above 0 and up to 1")
@@ -104,7 +106,7 @@ def rate(
         rated, name = _rated_by_probe(answers, probe or "gsm8k-binary", batch_size, keeping)
         count, failed = len(rated), Failures()
     else:
-        rated, name, count, failed = _rated_by_model(answers, judge, aspects, settings, keeping)
+        rated, name, count, failed = _rated_by_model(answers, judge, aspects or "reasoning", settings, keeping)
     with written(out, keeping.sentence()) as write:
         write(rated if top_percent == 1 else best(rated, top_percent))
     return keeping.report(count, "ratings", name, failed)

@@ -138,9 +138,9 @@ def store(
 ) -> int:
     """Show the verdict store: its size, and for each judge its replies, failed calls, tokens, cost and days.
 
-    A judge is shown by the first letters of its fingerprint, which --judge finds for a name. Every reply is checked
-    first. With --prune what is listed is removed and the file shrinks; what was removed is asked again where it is
-    wanted.
+    A judge is shown by the first letters of its fingerprint, which --judge finds for a name; with --set, only what it
+    said with these settings. Every reply is checked first. With --prune what is listed is removed and the file shrinks;
+    what was removed is asked again where it is wanted.
     """
     from datetime import date
 
@@ -149,14 +149,17 @@ def store(
         raise Stop(BAD_INPUT, f"{path}: there is no verdict store yet {OTHER_STORE}")
     if prune and judge is None and before is None:
         raise Stop(BAD_INPUT, "--prune: say of what, by --judge or --before")
+    if settings and judge is None:
+        raise Stop(BAD_INPUT, "--set: say of which judge, by --judge")
     try:
         day = date.fromisoformat(before).isoformat() if before else None
     except ValueError:
         raise Stop(BAD_INPUT, f"--before {before}: expected a date such as 2026-01-31") from None
-    wanted = loaded_judge(judge, settings, True, weights=False).fingerprint if judge else None
+    asked = loaded_judge(judge, settings, True, weights=False) if judge else None
+    part = asked.fingerprint if asked else None, asked.decoding if asked and settings else None, day
     with opened_store(str(path)) as kept:
         kept.check()
-        rows = kept.contents(wanted, day)
+        rows = kept.contents(part)
         print(f"{path}: {sum(row[1] for row in rows):,} replies, {path.stat().st_size / 1e6:,.2f} MB")
         print(_ROW.format(*_HEAD))
         for name, count, failed, read, wrote, first, last in rows:
@@ -164,5 +167,5 @@ def store(
             numbers = (f"{n:,}" for n in (count, failed, read, wrote))
             print(_ROW.format(name[:12], *numbers, cost, first[:10], last[:10]))
         if prune:
-            print(f"{kept.prune(wanted, day):,} replies removed, {path.stat().st_size / 1e6:,.2f} MB left")
+            print(f"{kept.prune(part):,} replies removed, {path.stat().st_size / 1e6:,.2f} MB left")
     return DONE

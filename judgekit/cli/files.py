@@ -202,7 +202,8 @@ def written(out: str, kept: str, whole_ids: bool = True, fields: Sequence[str] =
 def _writer(stream: Any, out: str, fields: Sequence[str]) -> _Write:
     """A function that adds rows to a stream: CSV with a header where the name says so, else JSON lines."""
     if form_of(out) == "lines":
-        return lambda rows: stream.writelines(json.dumps(row) + "\n" for row in rows)
+        encoder = json.JSONEncoder(default=lambda value: getattr(value, "isoformat", value.__str__)())  # ISO, for dates
+        return lambda rows: stream.writelines(encoder.encode(row) + "\n" for row in rows)
     table = csv.DictWriter(stream, fields)
     table.writeheader()
     return table.writerows

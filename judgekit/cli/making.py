@@ -18,7 +18,9 @@ from judgekit.data.pairfile import PairRow, pair_row
 from judgekit.data.pairfile.lines import Fields, records
 
 PAIRS = "pairs.jsonl"
+_PATHS = ("rubric", "strategy", "ties", "weights")  # settings that may name a file
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
+_AS_IT_IS = r"^(?:openai|own|baseline)/[^#]*|^\w+/|[+#]|(?<=txt)-strict$"  # in a name; what is between may be a path
 _STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/features")  # p; others in one pass alone
 
 
@@ -43,8 +45,9 @@ def new(
     """
     from judgekit.data import catalogue, paths
     from judgekit.data.declared import SETS
-    from judgekit.judges import ASKED, DECLARED
+    from judgekit.judges import ASKED, DECLARED, shipped_judges
     from judgekit.judges.names import unique_slugs
+    from judgekit.models.registry import language_models
     from judgekit.scoring.protocols import protocols_for
 
     try:
@@ -63,10 +66,15 @@ def new(
     except ValueError as same:
         raise Stop(BAD_INPUT, f"--judge: {same} (params/{run}/judges.yaml may name them)") from None
     declared: dict[str, dict[str, Any]] = {}
+    by_name = {*language_models(), *(name.partition("/")[2] for name in shipped_judges())}
+    absolute = {name: _absolute(value, by_name) if name in _PATHS else value for name, value in given.items()}
+    asked = [name for name in names if name.partition("/")[0] in ASKED]
     for name, slug in names.items():
-        own = settings if name.partition("/")[0] in ASKED else None  # the others take none
+        own = settings if name in asked or not asked else None  # the others take none, and say so where all are such
         loaded_judge(name, own, True, weights=False)  # whatever is wrong is told now
-        declared[slug] = {"name": name} | ({"settings": given} if own else {})
+        parts = re.split(f"({_AS_IT_IS})", name)
+        found = "".join(part if n % 2 else _absolute(part, by_name) for n, part in enumerate(parts))
+        declared[slug] = {"name": found} | ({"settings": absolute} if own else {})
     reading = (*_STATING, "hf/", "vllm/") if given.get("mode") == "one_pass" else _STATING
     stating = [slug for name, slug in names.items() if name.startswith(reading)]
     rows = _voted(Path(pairs), list(source.rows()), votes) if votes else None
@@ -94,25 +102,25 @@ def new(
     return DONE
 
 
+def _absolute(path: str, by_name: set[str]) -> str:
+    """A path as notebooks find it, which run in another folder; what is known by name, or is none, stays."""
+    return str(Path(path).absolute()) if path and path not in by_name and Path(path).exists() else path
+
+
 def _voted(pairs: Path, rows: list[PairRow], votes: str) -> list[Fields]:
-    """The fields of a file's rows, with the votes of another; PairFileError or Stop where one is on no row as it is."""
+    """The fields of a file's rows, with the votes of another; PairFileError where one is on no row as it is."""
     from judgekit.people.labelling.session import check_texts
     from judgekit.people.labelling.votefile import read_lines, read_votes, standing
 
     shown = {row.pair.item_id: row.pair for row in rows}
     read_votes(votes, {item: pair.cluster for item, pair in shown.items()})  # whatever is wrong is told now
     cast, by_item = standing(read_lines(votes)), defaultdict[str, dict[str, Any]](dict)
-    try:
-        check_texts(cast, shown, Path(votes))
-    except ValueError as other:
-        raise Stop(BAD_INPUT, str(other)) from None
+    check_texts(cast, shown, Path(votes))
     for (item, annotator), vote in cast.items():
         by_item[item][annotator] = vote.label
+    if rows[0].form == "chosen/rejected":
+        raise rows[0].place.error("is preferred already: votes go with response_a and response_b", "chosen")
     kept = ("question", "response_a", "response_b", "label", "reference")
-    found = []
-    for row, (place, fields) in zip(rows, records(pairs), strict=True):
-        if row.form == "chosen/rejected":
-            raise place.error("is preferred already: votes go with response_a and response_b", "chosen")
-        own = {name: fields[name] for name in kept if name in fields}
-        found.append({"id": row.id} | own | {"votes": row.pair.votes | by_item[row.pair.item_id]})
-    return found
+    own = [{name: fields[name] for name in kept if name in fields} for _, fields in records(pairs)]
+    votes_on = [row.pair.votes | by_item[row.pair.item_id] for row in rows]
+    return [{"id": r.id} | fields | {"votes": v} for r, fields, v in zip(rows, own, votes_on, strict=True)]

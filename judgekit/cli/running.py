@@ -73,6 +73,9 @@ def judge(
         if not summary.endswith(".json") or os.path.realpath(summary) in map(os.path.realpath, taken):
             raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own that ends in .json")
     if engine == "ray":
+        limits = {"max_cost", "max_total_tokens", "requests_per_minute"}.intersection(given_settings(settings))
+        if limits and judge.startswith("openai/"):
+            raise Stop(BAD_INPUT, f"--set {min(limits)}: each worker of --engine ray would have its own; leave one out")
         import ray.util  # noqa: F401 - where it is missing, that is told before any work
     elif workers is not None:
         raise Stop(BAD_INPUT, "--workers: only --engine ray has workers")

@@ -19,8 +19,8 @@ from safetensors.numpy import load_file
 
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.surface import SurfaceModel, reply_of, standardise
-from judgekit.models.encoder import TextEncoder, native_bf16, padded_length, token_batches
-from judgekit.models.files import check_seal, digests_of
+from judgekit.models.encoder import PACKAGED_BASES, TextEncoder, native_bf16, padded_length, token_batches
+from judgekit.models.files import check_seal, digests_of, model_files
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
 
@@ -37,8 +37,6 @@ END = 40  # tokens read of either end of a response
 PARTS = ("features", "head", "tail")
 _CLOSEST = 5  # other questions that a response's cosine is compared with
 Text = tuple[str, str]  # "question", "response", "head" or "tail", and the text
-
-# ---------------------------------------------------------------- gates
 
 
 def relevance_inputs(questions: Array, responses: Array, others: Array) -> Floats:
@@ -58,12 +56,6 @@ def relevance_inputs(questions: Array, responses: Array, others: Array) -> Float
 def relevance_of(inputs: Array, parts: Mapping[str, Any]) -> Floats:
     """Log odds that each response was meant for its question; ``parts``: a weight per input, and ``bias``."""
     return np.asarray(inputs, float) @ np.asarray(parts["weight"], float) + parts["bias"]
-
-
-def gate_features(relevance_a: Array, relevance_b: Array, likeness: Array) -> Floats:
-    """`GATE_FEATURES` of two responses, shape (n, 3), from log odds; ``likeness``: the cosine of the two."""
-    relevance_a, relevance_b = np.asarray(relevance_a, float), np.asarray(relevance_b, float)
-    return np.stack([np.minimum(relevance_a, relevance_b), np.abs(relevance_a - relevance_b), likeness], axis=-1)
 
 
 def sigmoid(values: Array) -> Floats:
@@ -88,9 +80,10 @@ def gated(outcomes: Array, relevance_a: Array, relevance_b: Array, likeness: Arr
     >>> gated([[0.1, 0.8, 0.1]], [2.0], [-1.0], [0.0], shut).round(3).tolist()
     [[1.0, 0.0, 0.0]]
     """
-    difference = np.asarray(relevance_a, float) - np.asarray(relevance_b, float)
-    off = sigmoid(gate_features(relevance_a, relevance_b, likeness) @ np.asarray(parts["weight"]) + parts["bias"])
-    side = sigmoid(parts["slope"] * difference)
+    a, b = np.asarray(relevance_a, float), np.asarray(relevance_b, float)
+    features = np.stack([np.minimum(a, b), np.abs(a - b), likeness], axis=-1)  # `GATE_FEATURES`
+    off = sigmoid(features @ np.asarray(parts["weight"]) + parts["bias"])
+    side = sigmoid(parts["slope"] * (a - b))
     return _mixture(outcomes, off * side, off * (1 - side))
 
 
@@ -114,9 +107,6 @@ def against_tampering(outcomes: Array, odds_a: Array, odds_b: Array) -> Floats:
     """
     a, b = sigmoid(odds_a), sigmoid(odds_b)
     return _mixture(outcomes, b * (1 - a), a * (1 - b))
-
-
-# ---------------------------------------------------------------- the judge
 
 
 def weights_folder(folder: Path, config: Mapping[str, Any]) -> Path:
@@ -158,17 +148,20 @@ class EncoderJudge(Judge):
         own = digests_of(folder, ("judge.json",))
         folder = weights_folder(folder, config)
         digests = digests_of(folder, (*WEIGHTS, OTHERS))
-        self.fingerprint = fingerprint_of("encoder", FORMAT, own | digests, "bf16" if self.bf16 else "fp32")
+        base, revision = config["base"], config.get("revision")
+        commit = f"@{revision}" if revision and not Path(base).is_dir() else ""
+        # A packaged base is what its name says, and a model that was trained is among the weights.
+        of_base = [] if base in PACKAGED_BASES or config["trained"] == "model" else [model_files(base + commit).digest]
+        self.fingerprint = fingerprint_of("encoder", FORMAT, own | digests, "bf16" if self.bf16 else "fp32", *of_base)
         read = ("base", "revision", "trained", "max_question_tokens", "max_response_tokens")
         weights = {name: digests[name] for name in WEIGHTS if name in digests}
         # What embeddings depend on.
-        self.encoder_key = fingerprint_of(weights, [config.get(name) for name in read], self.bf16)
+        self.encoder_key = fingerprint_of(weights, [config.get(name) for name in read], self.bf16, *of_base)
         adapter = folder / "adapter" if config["trained"] == "adapter" else None
         if lacking := [name for name in (WEIGHTS[1], OTHERS) if name not in digests and (adapter or name == OTHERS)]:
             raise FileNotFoundError(f"{folder}: {lacking[0]} is missing")
         check_seal(folder, digests)
-        base = str(folder / "model") if config["trained"] == "model" else config["base"]
-        self.encoder = TextEncoder(base, config.get("revision"), adapter)
+        self.encoder = TextEncoder(str(folder / "model") if config["trained"] == "model" else base, revision, adapter)
         if self.bf16:
             self.encoder.keep_bf16()
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)

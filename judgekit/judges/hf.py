@@ -215,8 +215,8 @@ class HFJudge(AskedJudge):
     def completed(self, question: Question, made: list[Any], seconds: float, ended: bool) -> Completion | ValueError:
         """A completion from the tokens written (``ended`` by the model or cut), or the log-probabilities of a plan."""
         if self.plan is None or not self.weighs(question.call):
-            cut = None if ended else "length"
-            return Completion(self.tokens.text(made), len(question.ids), len(made), seconds=seconds, cut=cut)
+            text, cut = self.tokens.tokenizer.decode(made, skip_special_tokens=True), None if ended else "length"
+            return Completion(text, len(question.ids), len(made), seconds=seconds, cut=cut)
         try:
             weights = self.plan.weights(made)
         except ValueError as wrong:

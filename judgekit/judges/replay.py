@@ -69,23 +69,20 @@ class TrackedJudge(RuleJudge):
         self.name, self.fingerprint = about["judge"], about["fingerprint"]
         # Of its own: what a store holds of the model, perhaps from another machine, must not stand for what is tracked.
         self.decoding = json.dumps({"tracked": sha256_of(self.path)})
-        # Pairs that several sets share stand once, in the order in which the first of them shows them.
-        self._verdicts = {
-            row["input"]: Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT}) for row in rows
+        # By content key: what a store takes, so that a set of which a part is tracked is judged on. Pairs that several
+        # sets share stand once, in the order in which the first of them shows them.
+        self.replies = {
+            row["input"]: reply_again(Verdict(row["item"], self.name, **{field: row[field] for field in _KEPT}))
+            for row in rows
         }
 
     def holds(self, pairs: Sequence[PreferencePair], orders: Sequence[str]) -> bool:
         """Whether every pair was judged in every order."""
-        return all(request_key(self, request_of(pair, order)) in self._verdicts for pair in pairs for order in orders)
-
-    def replies(self) -> dict[str, Reply]:
-        """What is held, by content key: what a store takes, so that a set of which a part is tracked is judged on."""
-        return {key: reply_again(verdict) for key, verdict in self._verdicts.items()}
+        return all(request_key(self, request_of(pair, order)) in self.replies for pair in pairs for order in orders)
 
     def _rule(self, request: Request) -> Reply:
-        if verdict := self._verdicts.get(request_key(self, request)):
-            return reply_again(verdict)
-        return Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
+        none = Reply(None, status="error", raw=f"{self.path.name} holds no verdict on {request.item_id}")
+        return self.replies.get(request_key(self, request), none)
 
 
 def _rows_of(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -97,6 +94,12 @@ def _rows_of(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if tuple(table.column_names) != COLUMNS or not {"judge", "fingerprint", "decoding"} <= set(about):
         raise ValueError(f"{path}: no file of tracked verdicts (columns {', '.join(table.column_names)})")
     return table.to_pylist(), about
+
+
+def is_of(about: Mapping[str, Any], judge: Judge) -> bool:
+    """Whether what a file says of itself is said of a judge and its settings; ``dtype`` may be another machine's."""
+    kept, asked = (json.loads(text) | {"dtype": None} for text in (about["decoding"], judge.decoding))
+    return about["fingerprint"] == judge.fingerprint and kept == asked
 
 
 def track_verdicts(
@@ -122,7 +125,7 @@ def track_verdicts(
             if one.status != "error":
                 rows.setdefault(key, (name, one.item_id, one.order, key, *given))
     held, said = _rows_of(path) if Path(path).is_file() else ([], {})
-    if said.get("fingerprint") == judge.fingerprint:
+    if said and is_of(said, judge):
         rows = {row["input"]: tuple(row.values()) for row in held if row["set"] not in judged} | rows
     table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
     said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}

@@ -59,6 +59,10 @@ class RewardJudge(Judge):
         folder = Path(files.adapter or files.base)
         self.trained_here = (folder / "training.json").is_file()
         self.tokens = ChatTokenizer(tokenizer, opened=self.trained_here)
+        self.pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
+        if self.pad is None:  # scores are read at the last other token: no chat ends with it, unless training had it so
+            others = () if self.trained_here else (tokenizer.unk_token_id, *tokenizer.all_special_ids)
+            self.pad = next((token for token in others if token not in (None, end)), end)
         self.limit = min([n for n in (settings.max_tokens, positions_of(config)) if n], default=None)
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
         self.ties = load_ties(file) if settings.ties or file.is_file() else None
@@ -78,7 +82,7 @@ class RewardJudge(Judge):
             kind, files = AutoModelForSequenceClassification, self.files
             options = {"num_labels": 1, "dtype": getattr(torch, self.dtype)}
             network = load_network(kind, files.base, files.revision, files.adapter, **options)
-            network.config.pad_token_id = self.tokens.tokenizer.pad_token_id
+            network.config.pad_token_id = self.pad
             self.network = network.to(self.device).eval()
 
     @torch.inference_mode()
@@ -89,7 +93,7 @@ class RewardJudge(Judge):
             self._scores.clear()
         unread = {chat: len(chat) for chat in chats if chat not in self._scores}
         for batch in token_batches(unread, self.batch_tokens):
-            ids, mask = padded(batch, self.tokens.tokenizer.pad_token_id, self.network.device)
+            ids, mask = padded(batch, self.pad, self.network.device)
             logits = self.network(input_ids=ids, attention_mask=mask).logits[:, 0]
             self._scores |= zip(batch, logits.double().tolist(), strict=True)
         return [self._scores[chat] for chat in chats]

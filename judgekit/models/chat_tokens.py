@@ -44,18 +44,17 @@ class ChatTokenizer:
 
     def ids(self, messages: Messages) -> list[int]:
         """Token ids of a prompt, up to where the model's reply begins (``opened``), or of a chat."""
-        pieces = self.rendered(messages).split(_CUT)
-        return self._starts + [token for piece in pieces for token in self.plain_ids(piece)]
+        return self._starts + self.plain_ids(self.rendered(messages))
 
     def scored_ids(self, chat: Messages, limit: int | None) -> tuple[tuple[int, ...], bool]:
         """Token ids of a chat for a reward model, cut at its end where it is longer than ``limit``, and whether it was.
 
         ``opened``: the last message continues a prompt, and the token that ends a reply follows it.
         """
+        ids, end = self.ids(chat[:-1] if self.opened else chat), []
         if self.opened:
-            ids, end = [*self.ids(chat[:-1]), *self.plain_ids(chat[-1]["content"])], [self.tokenizer.eos_token_id]
-        else:
-            ids, end = self.ids(chat), []
+            ids += self.plain_ids(self._marked(chat[-1]["content"]))
+            end = [self.tokenizer.eos_token_id]
         room = len(ids) if limit is None else limit - len(end)
         return (*ids[:room], *end), len(ids) > room
 
@@ -64,8 +63,13 @@ class ChatTokenizer:
         return len(self.ids(messages))
 
     def plain_ids(self, text: str) -> list[int]:
-        """Token ids of a text and nothing around it."""
-        return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        """Token ids of a text and nothing around it, piece by piece where it is marked to be cut."""
+        pieces = [self.tokenizer(each, add_special_tokens=False, verbose=False) for each in text.split(_CUT)]
+        return [token for piece in pieces for token in piece["input_ids"]]
+
+    def _marked(self, text: str) -> str:
+        """A text of a data set with a mark where a token of the model's own in it is cut."""
+        return self._first.sub(rf"\1{_CUT}", text.encode("utf-8", "replace").decode("utf-8"))
 
     def rendered(self, messages: Messages) -> str:
         """The prompt as text, with a mark where a token of the model's own in a message is cut."""
@@ -74,8 +78,7 @@ class ChatTokenizer:
             if isinstance(part, str):
                 text += part
             else:
-                shown = "\n\n".join(messages[number]["content"] for number in part)
-                text += self._first.sub(rf"\1{_CUT}", shown.encode("utf-8", "replace").decode("utf-8"))
+                text += self._marked("\n\n".join(messages[number]["content"] for number in part))
         return text
 
     def _frame(self, roles: tuple[str, ...]) -> Frame:
@@ -112,7 +115,3 @@ class ChatTokenizer:
             raise Unavailable("the tokenizer does not say where its tokens stand: mode=one_pass needs a fast one")
         coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return coded["input_ids"], [end for _, end in coded["offset_mapping"]]
-
-    def text(self, ids: Sequence[int]) -> str:
-        """What token ids say, without special tokens."""
-        return self.tokenizer.decode(ids, skip_special_tokens=True)

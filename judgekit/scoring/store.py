@@ -42,7 +42,8 @@ _PUT = (
     "written = excluded.written WHERE "
 )
 _SELECT = f"SELECT {', '.join(_COLUMNS[2])} FROM replies"
-_PART = " WHERE (?1 IS NULL OR judge = ?1) AND (?2 IS NULL OR written < ?2)"  # a judge's, before a date
+_PART = " WHERE (?1 IS NULL OR judge = ?1) AND (?2 IS NULL OR decoding = ?2) AND (?3 IS NULL OR written < ?3)"
+Part = tuple[str | None, str | None, str | None]  # a judge's fingerprint, its decoding, before a date; None: any
 _PATIENCE = 120  # seconds to wait for another process that is writing
 _KEYS = 500  # of a SELECT; SQLite's default limit on variables is far above
 _GROUP = 1 << 14  # rows of a Parquet row group
@@ -269,22 +270,19 @@ class VerdictStore:
         with self._told():
             return self.connection.execute(query, values).fetchone()[0]
 
-    def contents(self, judge: str | None = None, before: str | None = None) -> list[tuple[Any, ...]]:
-        """For each judge, of those written ``before`` a date: replies, failed calls, tokens in and out, first and last.
-
-        Most replies first.
-        """
+    def contents(self, part: Part) -> list[tuple[Any, ...]]:
+        """By judge, most replies first, of a part of the store: replies, failures, tokens in and out, first, last."""
         tokens = ", ".join(f"coalesce(sum(json_extract(reply, '$.tokens_{way}')), 0)" for way in ("in", "out"))
         query = f"SELECT judge, count(*), sum(status = 'error'), {tokens}, min(written), max(written) FROM replies"
         with self._told():
-            rows = self.connection.execute(f"{query}{_PART} GROUP BY judge ORDER BY count(*) DESC", (judge, before))
+            rows = self.connection.execute(f"{query}{_PART} GROUP BY judge ORDER BY count(*) DESC", part)
             return rows.fetchall()
 
-    def prune(self, judge: str | None, before: str | None) -> int:
-        """Remove the replies of a judge, or those written before a date, or both; their number. The file shrinks."""
+    def prune(self, part: Part) -> int:
+        """Remove a part of the replies; their number. The file shrinks."""
         with self._told():
             with self._transaction():
-                count = self.connection.execute(f"DELETE FROM replies{_PART}", (judge, before)).rowcount
+                count = self.connection.execute(f"DELETE FROM replies{_PART}", part).rowcount
             self.connection.execute("VACUUM")
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count

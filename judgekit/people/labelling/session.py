@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from judgekit.data.pairfile.lines import PairFileError
 from judgekit.data.votes import NO_VOTE, Votes, positions
 from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
 from judgekit.records import SWAPPED, PreferencePair, unique_items
@@ -251,11 +252,11 @@ def _pace(votes: Iterable[Vote], left: int) -> dict[str, float | None]:
 
 
 def check_texts(votes: Mapping[tuple[str, str], Vote], pairs: Mapping[str, PreferencePair], path: Path) -> None:
-    """ValueError where a vote, by item and annotator, is on other texts: line numbers as ids move with their lines."""
+    """PairFileError where a vote, by item and annotator, is on other texts: line numbers, as ids, move with lines."""
     for (item, annotator), vote in votes.items():
         if vote.pair not in (None, _texts_hash(pairs[item])):
             advice = "give the pairs ids that stay, or name another file of votes"
-            raise ValueError(f"{path}: {annotator} voted on {item!r:.80} when it had other texts: {advice}")
+            raise PairFileError(f"{path}: {annotator} voted on {item!r:.80} when it had other texts: {advice}")
 
 
 def _texts_hash(pair: PreferencePair) -> str:
