@@ -28,9 +28,7 @@ _PENALTY = 0.03  # scikit-learn's C
 Parts = Mapping[str, Any]  # parameters of a part of a judge, by name
 
 
-def attacked_pairs(
-    pairs: Pairs, per_pair: int = 2, seed: int = 0
-) -> tuple[list[PreferencePair], list[str], list[PreferencePair]]:
+def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[Pairs, list[str], Pairs]:
     """Decided pairs whose worse response (if not empty) was tampered with, the attack on each, and each as it was.
 
     Attacks are in wordings for training; ``per_pair``: how many on each, drawn without replacement.
@@ -103,8 +101,8 @@ def defence_data(
     ``n_pairs`` training pairs, drawn by the shares of the mixture, and at most ``n_validation`` of each validation set
     are attacked, ``per_pair`` times each.
     """
-    limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
-    embedder = Embedder(judge.encoder, judge.bf16)
+    config, embedder = judge.config, Embedder(judge.encoder, judge.bf16)
+    limits = config["max_question_tokens"], config["max_response_tokens"]
     reader = Reader(judge.surface.parts, embedder, judge.others, material.tied, *limits)
 
     def table(pairs: Sequence[PreferencePair], attacks: Sequence[str] = ()) -> DefenceTable:
@@ -121,7 +119,6 @@ def defence_data(
     drawn = [material.train[i] for i in chosen]
     held_out = [pair for pairs in material.validation.values() for pair in pairs[:n_validation]]
     assault, kinds, unattacked = attacked_pairs(held_out, per_pair, seed + 1)
-    config = judge.config
     return DefenceData(
         features=material.features,
         weight=weight,
