@@ -542,14 +542,14 @@ def test_a_base_is_told_by_its_name_or_by_the_files_of_its_folder(tmp_path, made
 
 
 def test_a_training_choice_is_known_by_texts_and_labels():
-    given = {"kinds": ("neighbours",), "loss": VALIDATION["v"][:5], "judged": VALIDATION["v"][5:]}
+    given = {"kinds": ("neighbours",), "loss": VALIDATION["v"][:5], "held_out": VALIDATION["v"]}
     first = functions_of("24_training_choices", **given)
     recipe, drawn = first.planned("reward", 0)
     key = first.key_of("reward", recipe, drawn, TRAIN)
     assert key == first.key_of("reward", recipe, drawn, list(TRAIN)) and len(key) == 12
     turned = [replace(TRAIN[0], label={"A": "B"}.get(TRAIN[0].label, "A")), *TRAIN[1:]]
     assert key != first.key_of("reward", recipe, drawn, turned)
-    changed = {"judged": [replace(pair, question=f"{pair.question}?") for pair in given["judged"]]}
+    changed = {"held_out": [replace(pair, question=f"{pair.question}?") for pair in VALIDATION["v"]]}
     other = functions_of("24_training_choices", **given | changed)
     assert key != other.key_of("reward", recipe, drawn, TRAIN)
 
