@@ -93,6 +93,20 @@ def test_what_attacks_turn_beyond_the_placebo_is_counted(measure):
     assert counted("blind") is None
 
 
+@pytest.mark.parametrize("measure", ["success", "averaged"])
+def test_a_defence_that_cannot_change_what_is_measured_is_left_out(tmp_path, measure):
+    judge = load_judge(f"hf/{save_tiny(tmp_path)}", settings={"mode": "one_pass"})
+    notebook, versions = functions_of("43_attacks", measure=measure), defended(judge, margin=0.9)
+    kept = notebook.measurable(versions)
+    assert set(versions) - set(kept) == (set(notebook.UNMEASURED) if measure == "averaged" else set())
+    suite = replace(only("emoji", "forged_end"), by="averaged")
+    bare, *others = (
+        attack(version, PAIRS[:4], suite, n_boot=10, progress=False).outcomes[["lost_averaged", "won_averaged"]]
+        for version in (judge, *(versions[name] for name in notebook.UNMEASURED))
+    )
+    assert all(other.equals(bare) for other in others)
+
+
 def test_one_order_is_told_from_both_and_a_judge_that_never_looks_by_its_clean_accuracy():
     report = attack(Zoologist("[[", place=0), PAIRS, only("verdict_injection", "emoji"), n_boot=50)
     found = report.success["verdict_injection"]

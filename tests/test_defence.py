@@ -56,14 +56,21 @@ def test_the_ends_of_a_text_are_its_first_and_last_tokens():
 
 
 def test_no_held_out_attack_and_no_wording_of_the_tests_is_trained_on():
-    pairs, attacks = attacked_pairs(TRAIN, per_pair=12)
+    pairs, attacks, originals = attacked_pairs(TRAIN, per_pair=12)
     assert set(attacks) == set(TRAINABLE) and not set(attacks) & set(HELD_OUT)
-    for pair, name in zip(pairs, attacks, strict=True):
+    for pair, name, original in zip(pairs, attacks, originals, strict=True):
         worse = "response_b" if pair.label == "A" else "response_a"
-        original = next(p for p in TRAIN if p.item_id == pair.item_id.rpartition("+")[0])
+        assert original in TRAIN and pair.item_id == f"{original.item_id}+{name}"
         assert getattr(pair, worse) == tampered(name, pair.asked, getattr(original, worse), "trained", 0)
         better = "response_a" if pair.label == "A" else "response_b"
         assert getattr(pair, better) == getattr(original, better) and pair.label == original.label
+
+
+def test_an_attacked_pair_stands_beside_its_original_where_sets_share_ids():
+    twins = [replace(pair, benchmark="other", question=f"Other: {pair.question}") for pair in TRAIN[:5]]
+    pairs, _, originals = attacked_pairs([*TRAIN[:5], *twins])
+    assert [(p.benchmark, p.question) for p in pairs] == [(p.benchmark, p.question) for p in originals]
+    assert {p.benchmark for p in originals} == {"sample_train", "other"}
 
 
 def test_the_wide_gate_differs_from_the_judges_in_its_odds_alone():

@@ -21,10 +21,13 @@ from judgekit.judges.names import display_name, slug
 from judgekit.models import Unavailable, registry
 from judgekit.models.files import model_files
 from judgekit.models.registry import LanguageModel, fetch_model, folder_of, language_models
+from judgekit.records import PreferencePair
+from judgekit.scoring.store import VerdictStore
 
 PARTS = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v"}
 PARTS |= {"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up"}
 PARTS |= {"mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+LONGER = load_judge("baseline/longer")
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
@@ -258,6 +261,28 @@ def test_a_reply_that_cannot_be_read_leads_nowhere_and_names_no_position():
     led = functions_of("36_ask_language_models").leads(table.assign(set="s", judge="j", prompt="p", label="A"))
     assert led["lead"].tolist() == [1.0, 0.5, 0.0]
     assert led["first"].tolist()[:2] == [0.5, 1.0] and pd.isna(led["first"].iloc[2])
+
+
+def twice_named():
+    """Two sets with the same ids and prompts of their own, of which the longer response is right in one alone."""
+    texts = {"response_a": "a long response", "response_b": "short"}
+    names = [("one", "A"), ("other", "B")]
+    return [PreferencePair(str(i), name, f"{name} {i}?", label=label, **texts) for name, label in names for i in (1, 2)]
+
+
+def test_what_a_trained_judge_is_asked_keeps_its_label_where_sets_share_ids():
+    rows = functions_of("21_train_causal_judge", test=twice_named()).judged_by(LONGER, VerdictStore(":memory:"))
+    table = pd.DataFrame(rows, columns=["item", "order", "verdict", "prompt", "label"])
+    assert table["item"].drop_duplicates().tolist() == ["one/1", "one/2", "other/1", "other/2"] and len(table) == 8
+    assert table["label"].tolist() == list("AAAABBBB") and set(table["verdict"]) == {"A"}
+
+
+def test_ways_of_asking_are_tried_on_sets_that_share_ids():
+    given = {"tried": twice_named(), "columns": ["order", "verdict", "p_a", "p_b"], "store": VerdictStore(":memory:")}
+    asked = functions_of("36_ask_language_models", asked_by=lambda model, template: LONGER, n_boot=50, **given)
+    led = asked.leads(asked.tried_with("longer", "letter"))
+    assert len(led) == 4 and led.loc[led["label"] == "A", "lead"].tolist() == [1.0, 1.0]
+    assert asked.measured(led).loc["accuracy"].value == 0.5
 
 
 def test_a_lead_to_the_longer_response_and_the_gain_of_a_way_are_counted_by_hand():

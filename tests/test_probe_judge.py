@@ -1,11 +1,15 @@
 """Judges of pairs on hidden states: orders, ties, files, and the tie model."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from notebook_functions import functions_of
 
 from judgekit.data import paths
 from judgekit.data.files import load_plain
 from judgekit.data.sample import load_sample
+from judgekit.inside import probes
 from judgekit.inside.representations import inputs_of
 from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel, load_probe
 from judgekit.judges import Request, UnknownJudge, load_judge, request_of, shipped_judges
@@ -95,3 +99,21 @@ def test_a_shipped_probe_of_a_language_model_names_a_base_that_can_be_fetched_an
     assert (params["base"], params["sets"], params["variant"]) == (name, [], slug(name))
     assert probe.about["corpora"] == params["corpora"] and probe.about["n"] > 500
     assert load_ties(paths.PRETRAINED / "probes" / name / "ties.json").n_pairs >= probe.about["n"]
+
+
+def test_margins_of_ties_come_from_probes_that_have_not_seen_their_questions():
+    rng, names = np.random.default_rng(0), np.array([f"q{number // 2}" for number in range(40)])
+    differences, is_tie = {"mean": rng.normal(size=(44, 1, 3))}, np.arange(44) >= 40
+    features, labels = {"mean": differences["mean"][~is_tie]}, np.tile([0, 1], 20)
+    nested = probes.nested_probe(features, labels, names, probes.HEADS["pair"], seed=3)
+    tied = [SimpleNamespace(cluster=name) for name in ("q0", "new", "q7", "q19")]
+    given = {"features": features, "labels": labels, "groups": names.tolist(), "nested": nested, "seed": 3}
+    given |= {"differences": differences, "is_tie": is_tie, "tied": tied}
+    found = functions_of("53_pairwise_probe", **given).ties_by_folds()
+    folds = list(zip(probes.grouped_folds(labels, names, 5, 3), nested.choices, strict=True))
+    for pair, states, told in zip(tied, differences["mean"][is_tie], found, strict=True):
+        unseen = [(train, choice) for (train, _), choice in folds if pair.cluster not in names[train]]
+        assert len(unseen) == (5 if pair.cluster == "new" else 1)
+        train, choice = unseen[-1]
+        probe = probes.fit_choice(choice, {"mean": features["mean"][train]}, labels[train], seed=3)
+        assert told == pytest.approx(probe.predict_proba(states)[0, 1])

@@ -23,7 +23,7 @@ from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import SEAL, check_seal, settle_adapter
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
-from judgekit.studies.data_mixture import BASE, Level, read_cleaned, run_study
+from judgekit.studies.data_mixture import BASE, Level, material_key, read_cleaned, run_study
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, meant_for, share_of
 from judgekit.training.constructed import BROKEN, KINDS, constructed_pairs, demands_between
 from judgekit.training.encoder import (
@@ -31,6 +31,7 @@ from judgekit.training.encoder import (
     RelevanceRecipe,
     RelevanceTrainer,
     contrastive_loss,
+    identity_of,
     load_encoder,
     save_encoder,
     train_encoder,
@@ -45,7 +46,15 @@ from judgekit.training.features import (
     target_of,
 )
 from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
-from judgekit.training.mixture import Material, make_material, parts_of, select_split, source_weights
+from judgekit.training.mixture import (
+    Material,
+    base_key,
+    make_material,
+    pairs_key,
+    parts_of,
+    select_split,
+    source_weights,
+)
 
 READS = {"max_question_tokens": 32, "max_response_tokens": 32, "train_response_tokens": 32}
 BATCHES = {"steps": 5, "questions_per_step": 6, "group": 2, "eval_every": 2}
@@ -502,6 +511,47 @@ def test_a_finished_study_is_read_back(study, made, monkeypatch):
     assert run_study(levels, made, [0], folder).equals(hits)
     with pytest.raises(TypeError):  # another seed is another run
         run_study(levels, made, [1], folder)
+    other_label = replace(made.train[0], label={"A": "B"}.get(made.train[0].label, "A"))
+    with pytest.raises(TypeError):  # and so are the same ids with another label
+        run_study(levels, replace(made, train=[other_label, *made.train[1:]]), [0], folder)
+
+
+def test_data_are_told_by_their_texts_and_labels(made):
+    held_out, bank = VALIDATION["v"], made.bank
+    others = [
+        replace(made, train=[replace(made.train[0], response_a="other"), *made.train[1:]]),
+        replace(made, train=made.train[::-1]),
+        replace(made, validation={"v": [replace(held_out[0], benchmark="other"), *held_out[1:]]}),
+        replace(made, bank=replace(bank, responses=[["other"], *bank.responses[1:]])),
+        replace(made, parts=made.parts | {"train": made.parts["train"][1:]}),
+        replace(made, shares=made.shares | {"sample_train": 0.5}),
+    ]
+    keys = [material_key(material) for material in (made, replace(made), *others)]
+    assert keys[0] == keys[1] and len(set(keys)) == 1 + len(others)
+    assert pairs_key(TRAIN) == pairs_key(list(TRAIN)) != pairs_key([replace(TRAIN[0], soft_label=0.6), *TRAIN[1:]])
+
+
+def test_a_base_is_told_by_its_name_or_by_the_files_of_its_folder(tmp_path, made):
+    (tmp_path / "config.json").write_text('{"num_hidden_layers": 2}')
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    recipe, parts = replace(TINY, base=str(tmp_path)), (made.parts["train"], made.parts["validation"])
+    before, own = base_key(recipe.base), identity_of(recipe, made.bank, *parts)
+    assert base_key("minilm") == "minilm" == identity_of(TINY, made.bank, *parts)["recipe"]["base"]
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    assert base_key(recipe.base) != before and identity_of(recipe, made.bank, *parts) != own
+
+
+def test_a_training_choice_is_known_by_texts_and_labels():
+    given = {"kinds": ("neighbours",), "loss": VALIDATION["v"][:5], "held_out": VALIDATION["v"]}
+    first = functions_of("24_training_choices", **given)
+    recipe, drawn = first.planned("reward", 0)
+    key = first.key_of("reward", recipe, drawn, TRAIN)
+    assert key == first.key_of("reward", recipe, drawn, list(TRAIN)) and len(key) == 12
+    turned = [replace(TRAIN[0], label={"A": "B"}.get(TRAIN[0].label, "A")), *TRAIN[1:]]
+    assert key != first.key_of("reward", recipe, drawn, turned)
+    changed = {"held_out": [replace(pair, question=f"{pair.question}?") for pair in VALIDATION["v"]]}
+    other = functions_of("24_training_choices", **given | changed)
+    assert key != other.key_of("reward", recipe, drawn, TRAIN)
 
 
 def test_equal_adapters_leave_equal_configs(tmp_path, finished):

@@ -20,13 +20,13 @@ from judgekit.data.files import write_json
 from judgekit.data.progress import progress_over
 from judgekit.judges.encoder import GATE_FEATURES, OTHERS, RELEVANCE_INPUTS, WEIGHTS
 from judgekit.models.files import seal
-from judgekit.records import PreferencePair, Response
+from judgekit.records import PreferencePair, Response, fingerprint_of
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
 from judgekit.training.encoder import RelevanceRecipe, load_encoder, save_encoder, train_relevance
 from judgekit.training.features import fit_features
 from judgekit.training.gate import ALWAYS_OPEN, fit_gates, reader_of
-from judgekit.training.mixture import Material, select_split, source_weights
+from judgekit.training.mixture import Material, base_key, pairs_key, select_split, source_weights
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
 BASE = "base"
@@ -136,7 +136,7 @@ def run_study(levels: Levels, material: Material, seeds: Sequence[int], folder: 
     ``folder`` holds a JSON file per run, and a folder with its judge; a finished run is read back.
     """
     _embedder.cache_clear()  # a folder may have been trained anew since a study that was interrupted
-    runs = []
+    runs, data = [], material_key(material)
     for seed in seeds:
         shared = levels[BASE, BASE].changed(seed=seed).encoder
         for factor, name in levels:
@@ -145,7 +145,7 @@ def run_study(levels: Levels, material: Material, seeds: Sequence[int], folder: 
     rows = []
     for factor, name, seed, level, stem, encoder in progress_over(sorted(runs, key=lambda run: run[-1])):
         path = folder / f"{stem}.json"
-        identity = json.loads(json.dumps([repr(level), material_key(material)]))
+        identity = fingerprint_of(repr(level), base_key(level.recipe.base), data)
         result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if result.get("identity") != identity:
             result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem)}
@@ -158,11 +158,11 @@ def run_study(levels: Levels, material: Material, seeds: Sequence[int], folder: 
     return pd.concat(rows, ignore_index=True)
 
 
-def material_key(material: Material) -> dict[str, Any]:
-    """What identifies the data of a study: sizes, shares and sums."""
-    sizes = {name: len(pairs) for name, pairs in material.validation.items()}
-    parts = {name: [len(part), int(part.sum())] for name, part in material.parts.items()}
-    return {"train": len(material.train), "shares": material.shares, "validation": sizes, "parts": parts}
+def material_key(material: Material) -> str:
+    """What tells the data of a study from others: texts and labels of its pairs, its bank, its parts and shares."""
+    bank, parts = material.bank, {name: part.tolist() for name, part in material.parts.items()}
+    pairs = pairs_key(material.train), {name: pairs_key(own) for name, own in material.validation.items()}
+    return fingerprint_of(*pairs, bank.questions, bank.responses, bank.sources, parts, material.shares)
 
 
 # ---------------------------------------------------------------- what trainings read

@@ -28,12 +28,12 @@ _PENALTY = 0.03  # scikit-learn's C
 Parts = Mapping[str, Any]  # parameters of a part of a judge, by name
 
 
-def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[list[PreferencePair], list[str]]:
-    """Decided pairs whose worse response (if not empty) was tampered with, in wordings for training, and each attack.
+def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[Pairs, list[str], Pairs]:
+    """Decided pairs whose worse response (if not empty) was tampered with, the attack on each, and each as it was.
 
-    ``per_pair``: attacks on each, drawn without replacement.
+    Attacks are in wordings for training; ``per_pair``: how many on each, drawn without replacement.
     """
-    rng, made, attacks = np.random.default_rng(seed), [], []
+    rng, made, attacks, originals = np.random.default_rng(seed), [], [], []
     for pair in pairs:
         worse = {"A": "response_b", "B": "response_a"}.get(pair.label or "")
         if worse is None or not getattr(pair, worse).strip():
@@ -42,7 +42,8 @@ def attacked_pairs(pairs: Pairs, per_pair: int = 2, seed: int = 0) -> tuple[list
             changed: dict[str, Any] = {worse: tampered(str(name), pair.asked, getattr(pair, worse), "trained", seed)}
             made.append(replace(pair, item_id=f"{pair.item_id}+{name}", soft_label=None, **changed))
             attacks.append(str(name))
-    return made, attacks
+            originals.append(pair)
+    return made, attacks, originals
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ def defence_data(
     ``n_pairs`` training pairs, drawn by the shares of the mixture, and at most ``n_validation`` of each validation set
     are attacked, ``per_pair`` times each.
     """
-    limits = judge.config["max_question_tokens"], judge.config["max_response_tokens"]
-    embedder = Embedder(judge.encoder, judge.bf16)
+    config, embedder = judge.config, Embedder(judge.encoder, judge.bf16)
+    limits = config["max_question_tokens"], config["max_response_tokens"]
     reader = Reader(judge.surface.parts, embedder, judge.others, material.tied, *limits)
 
     def table(pairs: Sequence[PreferencePair], attacks: Sequence[str] = ()) -> DefenceTable:
@@ -117,17 +118,15 @@ def defence_data(
     chosen = np.random.default_rng(seed).choice(len(weight), size=size, replace=False, p=chances)
     drawn = [material.train[i] for i in chosen]
     held_out = [pair for pairs in material.validation.values() for pair in pairs[:n_validation]]
-    assault, kinds = attacked_pairs(held_out, per_pair, seed + 1)
-    originals = {pair.item_id: pair for pair in held_out}
-    config = judge.config
+    assault, kinds, unattacked = attacked_pairs(held_out, per_pair, seed + 1)
     return DefenceData(
         features=material.features,
         weight=weight,
         natural=table(drawn),
-        attacked=table(*attacked_pairs(drawn, per_pair, seed)),
+        attacked=table(*attacked_pairs(drawn, per_pair, seed)[:2]),
         validation={name: table(pairs) for name, pairs in material.validation.items()},
         assault=table(assault, kinds),
-        unattacked=table([originals[pair.item_id.rpartition("+")[0]] for pair in assault]),
+        unattacked=table(unattacked),
         quality=judge.surface.parts,
         gates={"relevance": config["relevance"], "gate": config["gate"]} if config["gate"] else ALWAYS_OPEN,
     )

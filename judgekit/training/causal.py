@@ -26,7 +26,7 @@ from judgekit.models.files import break_seal, load_network, seal, settle_adapter
 from judgekit.models.registry import folder_of, language_models
 from judgekit.records import PreferencePair, fingerprint_of
 from judgekit.training.causal_data import CausalRecipe, RecipeError, Rows, in_steps, mixed, mixture_of, token_rows
-from judgekit.training.mixture import check_disjoint
+from judgekit.training.mixture import base_key, check_disjoint
 
 _MERGED = "merged"
 # Without Triton TRL would make the logits of every position, hundreds of times as many as verdicts have.
@@ -63,9 +63,8 @@ def train_judge(
     read = "".join(json.dumps(row, sort_keys=True) for row in [*rows, *held_out])  # what exactly is trained on
     data = {"train": len(rows), "validation": len(held_out), "sha256": hashlib.sha256(read.encode()).hexdigest()}
     before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
-    base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else recipe.base
-    trained = recipe.as_dict() | {"base": base}  # a folder is known by what was trained there, wherever it lies
-    key = fingerprint_of(trained, data)
+    base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else base_key(recipe.base)
+    key = fingerprint_of(recipe.as_dict() | {"base": base}, data)  # wherever a folder lies
     finished = folder / "training.json"
     if finished.is_file() and (done := json.loads(finished.read_text(encoding="utf-8"))).get("key") == key:
         return done
@@ -178,9 +177,8 @@ def _make_trainer(
     )
     trainer.remove_callback(PrinterCallback)  # the history is in the report
     if recipe.method == "dpo":
-        _run_once(
-            trainer.model.get_decoder(), min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0
-        )
+        frozen = min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0
+        _run_once(trainer.model.get_decoder(), frozen)
         if trainer.ref_model is not None:
             _run_once(trainer.ref_model.get_decoder())
     return trainer

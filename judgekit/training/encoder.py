@@ -1,7 +1,8 @@
 """Train the encoder judge: surface features for quality, an encoder tuned by LoRA for relevance, a gate for both.
 
 The preference part is fitted on all training pairs; the encoder learns which response was meant for which question, but
-for the calibration part, on which the gate is fitted: there its cosines are what they will be on new questions.
+for the calibration part, on which the gate is fitted: these questions are new to it. The wrong response of `neighbours`
+may be a training question's, though, and ``lead`` often sees that very question: it stands among the others.
 
 A step's batch is a function of (seed, step) alone, so a resumed run sees the same steps as an unbroken one. Style
 predicts nothing in the contrast: each response is right for its own question and wrong for all others.
@@ -31,7 +32,7 @@ from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
 from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gates, joined, reader_of
-from judgekit.training.mixture import Material, source_weights
+from judgekit.training.mixture import Material, base_key, source_weights
 
 CHECKPOINT = "checkpoint.pt"
 _TRAINING = "training.json"
@@ -133,7 +134,8 @@ def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, va
         for i in part:
             digest.update(json.dumps([bank.questions[i], bank.responses[i], bank.sources[i]]).encode())
         digest.update(b"|")
-    return json.loads(json.dumps({"version": _VERSION, "recipe": asdict(recipe), "data": digest.hexdigest()}))
+    own = asdict(recipe) | {"base": base_key(recipe.base)}
+    return json.loads(json.dumps({"version": _VERSION, "recipe": own, "data": digest.hexdigest()}))
 
 
 class RelevanceTrainer:
@@ -305,8 +307,7 @@ def train_encoder(recipe: RelevanceRecipe, material: Material, folder: str | Pat
     ``tables`` (of validation pairs, by set or kind). ValueError if no misleading pair can be constructed.
     """
     quality = fit_features(material.features, weight=source_weights(material.train, material.shares), l2=0.01)
-    parts = material.parts
-    relevance = train_relevance(recipe, material.bank, parts["train"], parts["validation"], folder)
+    relevance = train_relevance(recipe, material.bank, material.parts["train"], material.parts["validation"], folder)
     reader = reader_of(material, recipe, quality, Embedder(load_encoder(recipe, folder), recipe.bf16))
     fitted = fit_gates(material, reader, _GATES, recipe.seed)
     ordinary = {name: reader.table(pairs) for name, pairs in material.validation.items()}

@@ -1,4 +1,4 @@
-"""The gate of the encoder judge: fitted, and its strength chosen, on pairs that the encoder was not trained on."""
+"""The gate of the encoder judge: fitted, and its strength chosen, on questions that the encoder was not trained on."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -103,8 +103,7 @@ def reader_of(
     others = [material.bank.questions[i] for i in np.sort(chosen)]
     embedded = embedder.embed(others, recipe.max_question_tokens)
     vectors = np.array([embedded[question] for question in others], np.float16)
-    limits = recipe.max_question_tokens, recipe.max_response_tokens
-    return Reader(quality, embedder, vectors, material.tied, *limits)
+    return Reader(quality, embedder, vectors, material.tied, recipe.max_question_tokens, recipe.max_response_tokens)
 
 
 def fit_relevance(table: PairTable, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from judgekit.models.encoder import TextEncoder
-from judgekit.records import PreferencePair, Response
+from judgekit.models.files import model_files
+from judgekit.records import Pairs, PreferencePair, Response, fingerprint_of
 from judgekit.stats import Floats
 from judgekit.training.bank import AnswerBank, make_bank, meant_for, share_of
 from judgekit.training.constructed import KINDS, constructed_pairs
@@ -82,8 +84,7 @@ class Material:
         """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source."""
         # Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
         given = (per_question, limit and limit // len(kinds), _PER_SOURCE)
-        usable = self.parts[part]
-        return [pair for kind in kinds for pair in constructed_pairs(kind, self.bank, usable, seed, *given)]
+        return [pair for kind in kinds for pair in constructed_pairs(kind, self.bank, self.parts[part], seed, *given)]
 
 
 def parts_of(bank: AnswerBank, training: Collection[str], validation: Collection[str]) -> dict[str, np.ndarray]:
@@ -129,3 +130,14 @@ def check_disjoint(train: Iterable[PreferencePair], validation: Iterable[Prefere
     asked = {pair.asked for pair in train}
     if leaks := [pair for pair in validation if pair.asked in asked]:
         raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
+
+
+def base_key(base: str) -> Any:
+    """What tells a base model from others: its name, or the digest of a folder's files, which may change."""
+    return model_files(base).digest if Path(base).is_dir() else base
+
+
+def pairs_key(pairs: Pairs) -> str:
+    """What tells pairs from others, or from the same ones before a change: ids, texts and labels, in their order."""
+    texts = [(pair.benchmark, pair.item_id, repr(pair.turns), pair.question, pair.responses) for pair in pairs]
+    return fingerprint_of(texts, [(pair.label, pair.soft_label, pair.label_kind) for pair in pairs])
