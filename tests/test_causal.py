@@ -186,6 +186,34 @@ def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatc
     assert len(calls) == 2 and again == resumed  # a finished training is not repeated
 
 
+@pytest.mark.parametrize(
+    ("stopped", "steps"),
+    [({"steps": 6, "batch_size": 4}, 6), ({"steps": 40, "lr": 0.5, "patience": 1, "warmup": 0.0}, None)],
+    ids=["the last step", "stopped early"],
+)
+def test_a_training_that_was_killed_when_it_was_over_is_only_finished(tmp_path, tiny, monkeypatch, stopped, steps):
+    """At 7ea38f3e it trained on from its last checkpoint: by one step, or to a later state than it had stopped at."""
+    whole, step, calls = train(tmp_path / "whole", base=str(tiny), **stopped), transformers.Trainer.training_step, []
+    assert whole["steps"] == steps if steps else whole["best_step"] < whole["steps"] < 40
+
+    def killed(*_):
+        raise Killed
+
+    def counted(self, *args, **kwargs):
+        calls.append(1)
+        return step(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr("judgekit.training.causal._finish", killed)
+        train(tmp_path / "parts", base=str(tiny), **stopped)
+    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
+    again = train(tmp_path / "parts", base=str(tiny), **stopped)
+    assert not calls and (again["steps"], again["best_step"]) == (whole["steps"], whole["best_step"])
+    assert losses(again) == losses(whole)
+    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts")]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0] | weights[1])
+
+
 def test_what_a_training_leaves(tmp_path, tiny):
     report = train(tmp_path / "sft", base=str(tiny), r=4, merge=True)
     names = {path.name for path in (tmp_path / "sft").iterdir()}
