@@ -134,6 +134,20 @@ def test_shares_are_of_what_is_drawn_and_a_scarce_source_is_repeated():
         mixed(pairs, recipe, {"many": 1})
 
 
+def test_the_share_of_ties_holds_where_a_source_is_repeated():
+    """At 7ea38f3e ties were limited before sources were drawn: here 44 of 100 were ties, and 10 are allowed."""
+    pairs = [*pairs_of("many", 900), *pairs_of("few", 10), *pairs_of("few", 90, "tie")]
+    recipe = CausalRecipe("x", policy="permissive", tie_share=0.1, swap="none", n_pairs=100)
+    drawn = mixed(pairs, recipe, {"many": 1, "few": 1})
+    assert sum(pair.label == "tie" for pair in drawn) == 10
+    assert mixture_of(drawn)["many"] == {"pairs": 50, "distinct": 50} and mixture_of(drawn)["few"]["pairs"] == 50
+    assert len({pair.item_id for pair in drawn if pair.benchmark == "few" and pair.label == "A"}) == 10
+    kept = mixed(pairs, replace(recipe, tie_share=0.6), {"many": 1, "few": 1})
+    assert sum(pair.label == "tie" for pair in kept) > 40, "no more than declared: nothing is replaced"
+    with pytest.raises(ValueError, match=r"shares: few has ties alone, more than tie_share \(0.1\)"):
+        mixed([pair for pair in pairs if pair.label == "tie" or pair.benchmark == "many"], recipe, {"many": 1, "few": 1})
+
+
 def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, tiny):
     long = [replace(p, item_id=f"{p.item_id}-long", question=" ".join([p.question] * 60)) for p in (PAIRS[0], NEW[0])]
     for method in ("sft", "dpo"):

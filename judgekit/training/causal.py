@@ -187,9 +187,8 @@ def _make_trainer(
     )
     trainer.remove_callback(PrinterCallback)  # the history is in the report
     if recipe.method == "dpo":
-        _run_once(
-            trainer.model.get_decoder(), min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0
-        )
+        frozen = min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0
+        _run_once(trainer.model.get_decoder(), frozen)
         if trainer.ref_model is not None:
             _run_once(trainer.ref_model.get_decoder())
     return trainer

@@ -146,8 +146,7 @@ def constructed_pairs(
     pairs = []
     for i in sorted(order[first][:limit].tolist()):
         for number in range(per_question):
-            drawn = KINDS[kind](bank, i, rng)
-            for about, better, worse, *reworded in drawn:
+            for about, better, worse, *reworded in KINDS[kind](bank, i, rng):
                 asked, source = bank.questions[about], bank.sources[about]
                 item = f"{kind}/{source}/{share_of(asked):.8f}/{i}.{number}"
                 fixed: Any = {"subset": source, "cluster_id": asked, "source": kind}

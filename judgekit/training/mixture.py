@@ -82,8 +82,7 @@ class Material:
         """Constructed pairs of some kinds, about at most ``limit`` questions of a part in all, sixty of one source."""
         # Sums, whose numbers show at once which response is meant for which, would else be nearly half of them.
         given = (per_question, limit and limit // len(kinds), _PER_SOURCE)
-        usable = self.parts[part]
-        return [pair for kind in kinds for pair in constructed_pairs(kind, self.bank, usable, seed, *given)]
+        return [pair for kind in kinds for pair in constructed_pairs(kind, self.bank, self.parts[part], seed, *given)]
 
 
 def parts_of(bank: AnswerBank, training: Collection[str], validation: Collection[str]) -> dict[str, np.ndarray]:
