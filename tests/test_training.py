@@ -152,6 +152,8 @@ def test_all_responses_are_meant_for_their_question():
         "Other?": ("one", {"good"}),
         "Third?": ("single", {"yes"}),
     }
+    blank = [pair(3, question=" "), pair(4, question="")]
+    assert meant_for(blank, [Response("2", "", "yes")]) == {}, "at 7ea38f3e an empty question ended training: x / 0"
     many = [pair(n, response_a=f"a{n}", response_b=f"b{n}") for n in range(20)]
     assert len(meant_for(many)["Q?"][1]) == 24
     assert meant_for(many) == meant_for(many[::-1])
