@@ -145,7 +145,9 @@ def test_the_share_of_ties_holds_where_a_source_is_repeated():
     kept = mixed(pairs, replace(recipe, tie_share=0.6), {"many": 1, "few": 1})
     assert sum(pair.label == "tie" for pair in kept) > 40, "no more than declared: nothing is replaced"
     with pytest.raises(ValueError, match=r"shares: few has ties alone, more than tie_share \(0.1\)"):
-        mixed([pair for pair in pairs if pair.label == "tie" or pair.benchmark == "many"], recipe, {"many": 1, "few": 1})
+        mixed(
+            [pair for pair in pairs if pair.label == "tie" or pair.benchmark == "many"], recipe, {"many": 1, "few": 1}
+        )
 
 
 def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, tiny):
