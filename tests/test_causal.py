@@ -134,6 +134,22 @@ def test_shares_are_of_what_is_drawn_and_a_scarce_source_is_repeated():
         mixed(pairs, recipe, {"many": 1})
 
 
+def test_the_share_of_ties_holds_where_a_source_is_repeated():
+    """At 7ea38f3e ties were limited before sources were drawn: here 44 of 100 were ties, and 10 are allowed."""
+    pairs = [*pairs_of("many", 900), *pairs_of("few", 10), *pairs_of("few", 90, "tie")]
+    recipe = CausalRecipe("x", policy="permissive", tie_share=0.1, swap="none", n_pairs=100)
+    drawn = mixed(pairs, recipe, {"many": 1, "few": 1})
+    assert sum(pair.label == "tie" for pair in drawn) == 10
+    assert mixture_of(drawn)["many"] == {"pairs": 50, "distinct": 50} and mixture_of(drawn)["few"]["pairs"] == 50
+    assert len({pair.item_id for pair in drawn if pair.benchmark == "few" and pair.label == "A"}) == 10
+    kept = mixed(pairs, replace(recipe, tie_share=0.6), {"many": 1, "few": 1})
+    assert sum(pair.label == "tie" for pair in kept) > 40, "no more than declared: nothing is replaced"
+    with pytest.raises(ValueError, match=r"shares: few has ties alone, more than tie_share \(0.1\)"):
+        mixed(
+            [pair for pair in pairs if pair.label == "tie" or pair.benchmark == "many"], recipe, {"many": 1, "few": 1}
+        )
+
+
 def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, tiny):
     long = [replace(p, item_id=f"{p.item_id}-long", question=" ".join([p.question] * 60)) for p in (PAIRS[0], NEW[0])]
     for method in ("sft", "dpo"):
@@ -184,6 +200,34 @@ def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatc
     np.testing.assert_allclose([x[2] for x in losses(resumed)], [x[2] for x in losses(whole)], atol=1e-5)
     again = train(tmp_path / "parts", base=str(tiny))
     assert len(calls) == 2 and again == resumed  # a finished training is not repeated
+
+
+@pytest.mark.parametrize(
+    ("stopped", "steps"),
+    [({"steps": 6, "batch_size": 4}, 6), ({"steps": 40, "lr": 0.5, "patience": 1, "warmup": 0.0}, None)],
+    ids=["the last step", "stopped early"],
+)
+def test_a_training_that_was_killed_when_it_was_over_is_only_finished(tmp_path, tiny, monkeypatch, stopped, steps):
+    """At 7ea38f3e it trained on from its last checkpoint: by one step, or to a later state than it had stopped at."""
+    whole, step, calls = train(tmp_path / "whole", base=str(tiny), **stopped), transformers.Trainer.training_step, []
+    assert whole["steps"] == steps if steps else whole["best_step"] < whole["steps"] < 40
+
+    def killed(*_):
+        raise Killed
+
+    def counted(self, *args, **kwargs):
+        calls.append(1)
+        return step(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr("judgekit.training.causal._finish", killed)
+        train(tmp_path / "parts", base=str(tiny), **stopped)
+    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
+    again = train(tmp_path / "parts", base=str(tiny), **stopped)
+    assert not calls and (again["steps"], again["best_step"]) == (whole["steps"], whole["best_step"])
+    assert losses(again) == losses(whole)
+    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts")]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0] | weights[1])
 
 
 def test_what_a_training_leaves(tmp_path, tiny):

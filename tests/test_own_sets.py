@@ -1,6 +1,7 @@
 """Pairs of one's own in notebooks: a set is `file:PATH` there, or one sentence says what its pairs lack."""
 
 import json
+from pathlib import Path
 
 import pytest
 from notebook_functions import code_of, functions_of
@@ -12,6 +13,8 @@ from judgekit.judges.names import slug
 from judgekit.scoring import run_judge
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
+from judgekit.studies.data_mixture import read_cleaned
+from judgekit.training.mixture import source_weights
 
 
 @pytest.fixture
@@ -64,6 +67,33 @@ def test_a_set_whose_pairs_name_no_models_is_named(own, tmp_path):
 def test_a_set_that_was_not_scored_is_named(own):
     with pytest.raises(AssertionError, match="not scored by 30_score_benchmarks"):
         run_cells("71_accuracy_by_size", 3, run="laptop", metrics={own: "accuracy"})
+
+
+def test_two_files_of_ones_own_are_cleaned_and_trained_on_as_two_sets(tmp_path, monkeypatch):
+    """At 7ea38f3e pairs of any file were of one set, ``pairs``: none had a share, and equal ids were one pair."""
+    monkeypatch.chdir(tmp_path)
+    shares, known = {"file:one.jsonl": 2.0, "file:two.jsonl": 1.0}, load_set("sample_train")
+    for name, pairs in zip(shares, (known[:30], known[30:60]), strict=True):
+        rows = [
+            {"id": n, "question": p.question, "response_a": p.response_a, "response_b": p.response_b, "label": p.label}
+            for n, p in enumerate(pairs)
+        ]
+        Path(name.removeprefix("file:")).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    tables = {}
+    given = {"corpora": [*shares], "held_out": [], "answers": [*shares], "validation_share": 0.2}
+    given["save_data"] = lambda run, name, frame: tables.update({name: frame})
+    run_cells("10_clean_preferences", 9, **given)
+    split, answers = tables["training_split"], tables["training_answers"]
+    cleaned = read_cleaned(split, answers, shares, [*shares], None, None)
+    assert {pair.benchmark for pair in cleaned.train} == set(cleaned.validation) == set(shares)
+    question_of = {("file:one.jsonl", str(n)): p.question for n, p in enumerate(known[:30])}
+    question_of |= {("file:two.jsonl", str(n)): p.question for n, p in enumerate(known[30:60])}
+    for item in [*cleaned.train, *cleaned.answers, *cleaned.held_out_answers]:
+        assert item.question == question_of[item.benchmark, item.item_id]
+    assert cleaned.answers and len(source_weights(cleaned.train, shares)) == len(cleaned.train)
+    assert set(cleaned.hashes) == set(shares)
+    first = load_set("file:one.jsonl")[0]
+    assert first.where == "file:one.jsonl/0 (one.jsonl, line 1)", "messages name file and line"
 
 
 def test_votes_that_are_too_few_are_counted(own):

@@ -4,12 +4,13 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from notebook_functions import functions_of
+from notebook_functions import code_of, functions_of
 
 from judgekit.data.catalogue import set_hashes
 from judgekit.data.files import load_plain
@@ -161,6 +162,8 @@ def test_all_responses_are_meant_for_their_question():
         "Other?": ("one", {"good"}),
         "Third?": ("single", {"yes"}),
     }
+    blank = [pair(3, question=" "), pair(4, question="")]
+    assert meant_for(blank, [Response("2", "", "yes")]) == {}, "at 7ea38f3e an empty question ended training: x / 0"
     many = [pair(n, response_a=f"a{n}", response_b=f"b{n}") for n in range(20)]
     assert len(meant_for(many)["Q?"][1]) == 24
     assert meant_for(many) == meant_for(many[::-1])
@@ -577,6 +580,19 @@ def test_what_cleaning_kept_is_read_with_its_answers():
     assert data.train == pairs and data.validation == {"sample_validation": [held_out[i] for i in (0, 1, 3)]}
     with pytest.raises(ValueError, match="sample_natural: cleaning kept no pair"):
         read_cleaned(split, answers, {"sample_train": 1.0}, ["sample_natural"], 3, 10)
+
+
+def test_a_list_of_no_sources_is_none_and_no_list_is_all():
+    """At 7ea38f3e ``sources: []`` in the parameters of 20_train_encoder_judge was all of them."""
+    cells = [text for text, _ in code_of(project_root() / "notebooks/20_train_encoder_judge.ipynb")]
+    (text,) = (text for text in cells if "data = read_cleaned(" in text)
+    kept, space, seen = pd.DataFrame({"source": ["one", "two"]}), {}, []
+    exec(compile(cells[0], "parameters", "exec"), space)
+    space["load_data"] = lambda run, name: kept
+    space["read_cleaned"] = lambda split, answers, *_: seen.append([*answers["source"]]) or SimpleNamespace(train=TRAIN)
+    for sources in (None, [], ["two"]):
+        exec(compile(text, "20", "exec"), space | {"sources": sources})
+    assert seen == [["one", "two"], [], ["two"]]
 
 
 def test_the_judge_of_permissive_data_learns_and_chooses_from_no_other():

@@ -1,6 +1,7 @@
 """Every set by name, whatever kind it is: test sets, corpora and the authored sample."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB, PROTECTED, UNLABELLED, protected_prompts
@@ -38,7 +39,7 @@ def load_set_with_report(name: str) -> Loaded:
     if path := own_file(name):
         if name in SETS:
             raise DeclaredError(f"a run declares a set {name!r}, which is known by that name: choose another")
-        return with_counts(read_pairs(path), {})
+        return with_counts([replace(pair, benchmark=name) for pair in read_pairs(path)], {})
     if name in SETS:
         return with_counts(*SETS[name].load())
     known = [*SAMPLE_SETS, *SETS, *declared_sets()]
@@ -55,9 +56,9 @@ def set_hashes(names: Iterable[str]) -> dict[str, str]:
 
 
 def load_answer_set_with_report(name: str) -> Loaded:
-    """Single responses of one of `ANSWERS`, or of a part of the sample (the better of each pair), and counts."""
-    if name in SAMPLE_SETS:
-        responses, report = preferred_responses(load_sample(name))
+    """Single responses of one of `ANSWERS`, or the better of each pair of the sample or of one's own, and counts."""
+    if name not in ANSWERS and (name in SAMPLE_SETS or own_file(name)):
+        responses, report = preferred_responses(load_set(name))
         return responses, {"items": len(responses), **report}
     if name not in ANSWERS:
         raise KeyError(f"no answers {name!r}; {known_names(name, ANSWERS)}")

@@ -44,10 +44,10 @@ def share_of(question: str, salt: str = "calibration") -> float:
 def meant_for(pairs: Iterable[PreferencePair], answers: Iterable[Response] = ()) -> dict[str, tuple[str, list[str]]]:
     """Distinct questions, each with its source and the responses meant for it (bad ones, too), at most 24 by hash."""
     rows = [(p.asked, text, p.benchmark) for p in pairs for text in p.responses]
-    rows += [(answer.question, answer.response, answer.benchmark) for answer in answers if answer.question.strip()]
+    rows += [(answer.question, answer.response, answer.benchmark) for answer in answers]
     texts_of: dict[str, tuple[str, dict[str, None]]] = {}
     for question, text, source in rows:
-        if text.strip():
+        if question.strip() and text.strip():
             texts_of.setdefault(question, (source, {}))[1][text] = None
     return {
         question: (source, sorted(texts, key=lambda text: share_of(text, question))[:_RESPONSES])

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,10 @@ def train_judge(
         return done
     checkpoints = folder / "checkpoints" / key[:16]  # those of another recipe or other data are none of its own
     trainer = _make_trainer(recipe, model, tokenizer, rows, held_out, checkpoints, progress)
-    started = time.perf_counter()
-    with _AT_REPLIES:
-        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    started, newest = time.perf_counter(), last_checkpoint(checkpoints)
+    # Of a training that is over the trainer would take another step before it sees that.
+    with _AT_REPLIES, patch.object(trainer, "_run_epoch") if newest and _is_over(newest) else nullcontext():
+        trainer.train(resume_from_checkpoint=newest)
     break_seal(folder)
     trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
     report = {
@@ -107,6 +109,13 @@ def last_checkpoint(checkpoints: Path) -> str | None:
         except (FileNotFoundError, ValueError):
             shutil.rmtree(newest)
     return None
+
+
+def _is_over(checkpoint: str) -> bool:
+    """Whether a training stopped at a checkpoint, at its last step or before, and its best state is in its place."""
+    state = json.loads((Path(checkpoint) / "trainer_state.json").read_text(encoding="utf-8"))
+    stopped = state["stateful_callbacks"]["TrainerControl"]["args"]["should_training_stop"]
+    return stopped and Path(state["best_model_checkpoint"]).is_dir()
 
 
 def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[str, Any]:

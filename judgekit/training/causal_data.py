@@ -1,6 +1,5 @@
 """From preference pairs to token rows: the recipe, the mixture, and prompts and replies exactly as judging has them."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import cycle, islice
@@ -115,7 +114,7 @@ def mixed(pairs: Pairs, recipe: CausalRecipe, shares: Mapping[str, float] | None
     ties = [pair for pair in pairs if pair.label == "tie"]
     allowed = int(len(decided) * recipe.tie_share / (1 - recipe.tie_share))  # none with ``strict``
     chosen = rng.sample([*decided, *ties[:allowed]], len(decided) + min(allowed, len(ties)))
-    chosen = _by_shares(chosen, shares, recipe.n_pairs, rng) if shares else chosen[: recipe.n_pairs or None]
+    chosen = _by_shares(chosen, shares, recipe, rng) if shares else chosen[: recipe.n_pairs or None]
     if not chosen:
         raise ValueError(f"none of {len(pairs)} pairs is left to train on (ties: {len(ties)}, {allowed} allowed)")
     if recipe.swap == "both":
@@ -125,20 +124,26 @@ def mixed(pairs: Pairs, recipe: CausalRecipe, shares: Mapping[str, float] | None
     return chosen
 
 
-def _by_shares(pairs: Pairs, shares: Mapping[str, float], n_pairs: int, rng: Random) -> list[PreferencePair]:
+def _by_shares(pairs: Pairs, shares: Mapping[str, float], recipe: CausalRecipe, rng: Random) -> list[PreferencePair]:
     """At most ``n_pairs`` (0: as many as there are), of each source its share; one with fewer pairs is repeated."""
-    sources = defaultdict(list)
-    for pair in pairs:
-        sources[pair.benchmark].append(pair)
-    if unknown := sorted(set(sources) - set(shares)):
+    if unknown := sorted({pair.benchmark for pair in pairs} - set(shares)):
         raise ValueError(f"shares: no share is given for {unknown[0]}")
+    sources = {name: [pair for pair in pairs if pair.benchmark == name] for name in shares}
     if missing := sorted(name for name, share in shares.items() if share > 0 and not sources[name]):
         raise ValueError(f"shares: {missing[0]} has no pairs")
     available = sum(len(sources[name]) for name, share in shares.items() if share > 0)
-    total = min(n_pairs or available, available)
+    total = min(recipe.n_pairs or available, available)
     wanted = {name: round(total * share / sum(shares.values())) for name, share in shares.items()}
     drawn = [pair for name, count in wanted.items() for pair in islice(cycle(sources[name]), count)]
-    return rng.sample(drawn, len(drawn))
+    drawn = rng.sample(drawn, len(drawn))
+    # A source that is repeated may bring more ties than are allowed: other pairs of it, first new ones, replace them.
+    spare = {name: cycle([p for p in own[wanted[name] :] + own if p.label != "tie"]) for name, own in sources.items()}
+    ties = [at for at, pair in enumerate(drawn) if pair.label == "tie"]
+    for at in ties[int(round(len(drawn) * recipe.tie_share, 6)) :]:  # rounded: 0.29 of 100 are a little less than 29
+        if (other := next(spare[name := drawn[at].benchmark], None)) is None:
+            raise ValueError(f"shares: {name} has ties alone, more than tie_share ({recipe.tie_share}) allows")
+        drawn[at] = other
+    return drawn
 
 
 def mixture_of(pairs: Iterable[PreferencePair]) -> dict[Any, dict[str, int]]:
