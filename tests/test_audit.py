@@ -158,7 +158,7 @@ def test_a_difference_is_that_of_the_two_means_on_the_same_prompts():
     change = NOTEBOOK.difference(hits, kept, hits, np.ones(40, bool), prompts)
     assert change.value == pytest.approx(2 / 3 - 1 / 2) and change.n == 30 and change.low <= change.value <= change.high
     same = NOTEBOOK.difference(hits, kept, hits, kept, prompts)
-    # Drawn alike, so that nothing is left but what four prompts cannot rule out.
-    assert same.value == 0 and same.high == -same.low == pytest.approx(proportion_interval(0, 4)[1])
+    # Drawn alike, so that nothing is left but what the three prompts with a kept item cannot rule out.
+    assert same.value == 0 and same.high == -same.low == pytest.approx(proportion_interval(0, 3)[1])
     with pytest.raises(AssertionError, match="no item"):
         NOTEBOOK.difference(hits, ~kept & kept, hits, kept, prompts)

@@ -87,7 +87,7 @@ def test_directions_are_corrected_together():
     tables = {"first": table_of(*[(1, 0)] * 12), "none": table_of((1, 0), (0, 1)), "never": table_of((1, 1))}
     tables["second"] = table_of(*[(0, 1)] * 12)
     judged = pd.concat(part.assign(set="s", judge=name) for name, part in tables.items())
-    found = functions_of("40_position_bias").directions(judged, 400, 0).loc["s"]
+    found = functions_of("40_position_bias").directions(judged, 4000, 0).loc["s"]
     assert found["direction"].to_dict() == {"first": "first", "none": "none", "never": "none", "second": "second"}
     assert (found["p_holm"] >= found["p_value"]).all() and found.loc["never", "p_value"] == 1
 
@@ -211,8 +211,11 @@ def test_what_lengths_cannot_tell_is_an_error():
         length_effects(table.assign(ab=rule, ba=rule))
     with pytest.raises(ValueError, match="no pair has both"):
         length_effects(table.assign(ab=float("nan"), ba=float("nan")))
-    with pytest.raises(AssertionError, match="always prefer the longer"):
-        VERBOSITY.error_gap(readable(table.assign(people=rule)), 20)
+    with pytest.raises(Separated, match="same lengths"):
+        length_effects(table.assign(words_a=9, words_b=9))
+    with pytest.raises(Separated, match="one prompt"):
+        length_effects(table.assign(prompt="p"))
+    assert VERBOSITY.error_gap(readable(table.assign(people=rule)), 20) is None  # people always prefer the longer
 
 
 def annotated(number, label="A", model_a="m", model_b="base", **fields):

@@ -154,7 +154,7 @@ def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypat
     chat.load()
     prompt = chat.judge.tokens.ids([{"role": "user", "content": "Question 001?"}])
     plain = CausalModel(chat.judge.engine.model, chat.judge.ends).generate([prompt], 5)[0]
-    assert rows[1]["response"] == chat.judge.tokens.text(plain)
+    assert rows[1]["response"] == chat.judge.tokens.tokenizer.decode(plain, skip_special_tokens=True)
     monkeypatch.setattr(CausalModel, "generate", lambda *_: pytest.fail("asked again"))
     assert ask(questions(3), f"hf/{tiny}", **more) == rows
 
