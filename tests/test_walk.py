@@ -179,6 +179,7 @@ def test_a_run_of_ones_own_ends_with_its_report(project):
 def declared(tmp_path, monkeypatch):
     """The file of the judges that a run declares, in a project with nothing else."""
     monkeypatch.setattr("judgekit.data.paths.project_root", lambda: tmp_path)
+    monkeypatch.setattr("judgekit.judges._LOADED", {})  # what other tests loaded for a run of this name
     (tmp_path / "params" / "mine").mkdir(parents=True)
     return tmp_path / "params" / "mine" / "judges.yaml"
 
