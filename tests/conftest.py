@@ -50,9 +50,11 @@ def pytest_collection_modifyitems(config, items):
     if commit := config.getoption("--changed-since"):
         changed = changed_since(commit)
         touched = {path: is_touched(path, changed) for path in {item.path for item in items}}
-        left = [item for item in items if not (item.get_closest_marker("slow") and touched[item.path])]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
+        parts = {True: [], False: []}
+        for item in items:
+            parts[bool(item.get_closest_marker("slow")) and touched[item.path]].append(item)
+        config.hook.pytest_deselected(items=parts[False])
+        items[:] = parts[True]
     if paths.data_mirror() is None:
         for item in items:
             if item.get_closest_marker("realdata"):

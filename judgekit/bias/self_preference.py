@@ -7,6 +7,7 @@ for one's own from a taste for something that only one's own family does.
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,16 @@ from scipy.special import expit
 from judgekit.stats import Array, Floats, Number, interval_of, resampled_sums, two_sided_p
 
 TABLE = Path(__file__).with_name("families.yaml")
-_FAMILIES = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
 NO_FAMILY = ("other", "none")  # names of no family: what has one of them is akin to nothing
 STRENGTH_PRIOR = 0.1  # precision around zero: keeps an author who never wins in a resample finite
 SHARPNESS_PRIOR = 1.0  # precision around one: only felt where the other authors are all alike
 STEPS, TOLERANCE = 50, 1e-3  # of Fisher scoring
+
+
+@cache
+def _patterns() -> list[tuple[str, str]]:
+    entries = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return [(entry["family"], pattern) for entry in entries for pattern in entry["names"]]
 
 
 def family_of(name: str) -> str:
@@ -32,8 +38,7 @@ def family_of(name: str) -> str:
     KeyError if no pattern of the table matches it: somebody has to decide, and write down why; ValueError if two do.
     """
     short = name.split("/")[-1].split(":")[0].lower()
-    patterns = [(entry["family"], pattern) for entry in _FAMILIES for pattern in entry["names"]]
-    found = [(family, pattern) for family, pattern in patterns if re.fullmatch(pattern, short)]
+    found = [(family, pattern) for family, pattern in _patterns() if re.fullmatch(pattern, short)]
     if not found:
         raise KeyError(f"no family is known for {name!r}: add it to {TABLE.name} with a reason")
     if len(found) > 1:

@@ -82,16 +82,16 @@ def compare_all(
         raise ValueError(f"{benchmark}: two judges have no item in common under '{protocol.name}'")
     sums = stats.cluster_sums(np.stack([gaps, both], 2), tables[names[0][0]]["cluster"].tolist())
     drawn = stats.resampled_sums(sums, n_boot, seed)
-    n_prompts = (sums[..., 1] > 0).sum(0)  # a prompt all of whose items are dropped is none of a comparison
+    seen = sums[..., 1] > 0  # a prompt all of whose items are dropped is none of a comparison
     gains = [stats.share_of(drawn[drawn[:, k, 1] > 0, k]) for k in range(len(names))]
-    p_values = [stats.two_sided_p(gain, n) for gain, n in zip(gains, n_prompts, strict=True)]
+    p_values = [stats.two_sided_p(gain, n) for gain, n in zip(gains, seen.sum(0), strict=True)]
     comparisons = []
     for k, adjusted in enumerate(stats.holm(p_values)):
         ends = stats.cluster_bootstrap(sums[:, k], stats.share_of, drawn=drawn[:, k], signed=True)
         difference = Number(*ends, n=int(both[:, k].sum()), spec=".1%")
         only = int((gaps[:, k] > 0).sum()), int((gaps[:, k] < 0).sum())
         exact = float(mcnemar([[0, only[0]], [only[1], 0]], exact=True).pvalue)
-        detectable = stats.detectable_difference(sums[sums[:, k, 1] > 0, k]) if n_prompts[k] > 1 else None
+        detectable = stats.detectable_difference(sums[seen[:, k], k]) if seen[:, k].sum() > 1 else None
         comparisons.append(Comparison(*names[k], difference, p_values[k], float(adjusted), *only, exact, detectable))
     return comparisons
 
