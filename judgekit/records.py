@@ -168,7 +168,7 @@ class Reply:
     seconds: float | None = None
     truncated: int | None = None
     calls: int | None = None
-    earlier: str | None = None  # what the model wrote in the calls before the last, as JSON
+    earlier: str | None = None  # what the model wrote in the calls before the last, or before one failed, as JSON
 
     def __post_init__(self) -> None:
         if self.verdict not in POSITIONS:

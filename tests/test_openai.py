@@ -301,6 +301,23 @@ def test_replies_are_stored_one_by_one(serve):
     assert Counter(server.asked.values()) == {1: 5, 2: 1}
 
 
+@pytest.mark.parametrize("strategy", ["metrics", "self_reference", "single"])
+def test_calls_before_one_that_failed_are_not_paid_twice(serve, strategy):
+    def plan(text, attempt):
+        return "500" if down and "wrong 0" in text else None
+
+    server, store, down = serve(plan), VerdictStore(":memory:"), True
+    (verdict,) = run(judge_of(strategy=strategy, attempts=1), pairs(1), store)
+    assert verdict.status == "error" and "500" in verdict.raw
+    paid = +server.answered
+    assert list(paid.values()) == [1]
+    down = False
+    (verdict,) = run(judge_of(strategy=strategy), pairs(1), store)
+    assert verdict.verdict == "A"
+    assert {text: server.answered[text] for text in paid} == paid, "asked again"
+    assert len(server.answered) == len(paid) + verdict.calls
+
+
 def test_a_slow_consumer_never_leaves_more_undone_than_run_at_once(serve):
     """What is answered while the consumer syncs to disk would be lost on Ctrl-C: nothing more is asked meanwhile."""
     server = serve()

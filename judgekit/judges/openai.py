@@ -5,8 +5,8 @@ The server and the key come from the environment, ``OPENAI_BASE_URL`` and ``OPEN
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, Ask, AskedJudge, Completion, Stream
-from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
+from judgekit.judges.server import Budget, ChatClient, ChatError, ServerSettings, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
@@ -55,26 +55,37 @@ class OpenAIJudge(AskedJudge):
         decoding = {"structured": "auto"} | {n: asdict(settings)[n] for n in ("temperature", "max_tokens", "logprobs")}
         self.decoding = json.dumps(decoding, sort_keys=True)
         self.budget = Budget(settings)
+        self._paid: dict[str, Completion] = {}
 
     def max_new_tokens(self, call: str) -> int:
         return self.settings.max_tokens or super().max_new_tokens(call)
 
+    def recall(self, failed: Iterable[Reply]) -> None:
+        """Ask no call again that was answered before the last call of its pair failed."""
+        for reply in failed:
+            self._paid |= {key: Completion(text, 0, 0) for key, text in json.loads(reply.earlier or "{}").items()}
+
     def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
-        client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget)
+        client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget, self._paid)
         numbers = range(len(requests)) if wanted is None else wanted
         for replies in client.replies([requests[n] for n in numbers], partial(self._reply, client), self.failed):
             yield {numbers[position]: reply for position, reply in replies.items()}
 
     async def _reply(self, client: ChatClient, request: Request) -> Reply:
         """The reply to a request; what several requests ask is asked once."""
-        steps = self.steps(request)
+        steps, answered = self.steps(request), dict[str, str]()
         try:
             ask = next(steps)
             while True:
                 work = partial(self._completed, client, ask)
-                ask = steps.send(await client.once(ask.key, work) if ask.shared else (await work(), True))
+                completion, now = await client.once(ask.key, work) if ask.shared else (await work(), True)
+                if ask.shared and not completion.cut:
+                    answered[ask.key] = completion.text
+                ask = steps.send((completion, now))
         except StopIteration as ended:
             return ended.value
+        except ChatError as failure:
+            return replace(self.failed(client.told(failure)), earlier=json.dumps(answered) if answered else None)
 
     async def _completed(self, client: ChatClient, ask: Ask) -> Completion:
         """The completion of a question; the verdict's with its tokens' log-probabilities if they are wanted."""

@@ -185,11 +185,13 @@ class _BoundedClient(httpx2.AsyncClient):
 class ChatClient:
     """Asks one model of one server, up to and without ``/chat/completions``, within rates and budget; for one run."""
 
-    def __init__(self, base_url: str, key: Secret, model: str, settings: ServerSettings, budget: Budget) -> None:
+    def __init__(
+        self, base_url: str, key: Secret, model: str, settings: ServerSettings, budget: Budget, known: Any = ()
+    ) -> None:
         self._key, self._model, self._settings, self._budget = key, model, settings, budget
         self._rate = RateLimit(settings.requests_per_minute)
         self._without: dict[str, str | None] = {}
-        self._known: dict[Any, Any] = {}
+        self._known: dict[Any, Any] = dict(known)  # what `once` made, by its key
         self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._stopped: str | None = None
         self._failed_in_a_row, self._resume_at = 0, 0.0
@@ -217,8 +219,7 @@ class ChatClient:
             try:
                 return {position: await reply(item)}
             except Exception as failure:  # one item that fails must not cost the others
-                kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
-                return {position: failed(f"{kind}: {self._key.redacted(str(failure))}")}
+                return {position: failed(self.told(failure))}
 
         async def finished() -> dict[int, Reply]:
             for position, item in islice(waiting, self._settings.concurrency - len(running)):
@@ -241,6 +242,11 @@ class ChatClient:
                     yield replied
             finally:
                 portal.call(end)
+
+    def told(self, failure: Exception) -> str:
+        """What went wrong, without the key."""
+        kind = "not asked" if isinstance(failure, Stopped) else type(failure).__name__
+        return f"{kind}: {self._key.redacted(str(failure))}"
 
     async def once(self, key: Any, work: Callable[[], Awaitable[Any]]) -> tuple[Any, bool]:
         """What comes of work that is done once for a key, and whether it was done now; what failed is done again."""

@@ -75,6 +75,8 @@ def run_judge(
         judge.members[name] = Remembered(member.inner if isinstance(member, Remembered) else member, store)  # type: ignore[attr-defined]
     keys, known, plan = _plan(judge, pairs, store, orders)
     waiting = [number for number, (key, _) in enumerate(plan) if key not in known]
+    if waiting and (recall := getattr(judge, "recall", None)):
+        recall(store.get(judge.fingerprint, judge.decoding, keys, failed=True).values())
     if bar is None:
         shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
     else:

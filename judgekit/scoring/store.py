@@ -183,8 +183,10 @@ class VerdictStore:
     def _put_rows(self, rows: Iterable[tuple], replacing: str) -> None:
         self.connection.executemany(_PUT + replacing, ((*row, _checksum(*row)) for row in rows))
 
-    def get(self, judge: str, decoding: str, keys: Iterable[str], sample: int = 0) -> dict[str, Reply]:
-        """The stored replies among ``keys`` but those of failed calls; DamagedStore if one has changed.
+    def get(
+        self, judge: str, decoding: str, keys: Iterable[str], sample: int = 0, failed: bool = False
+    ) -> dict[str, Reply]:
+        """The stored replies among ``keys``, or those of ``failed`` calls alone; DamagedStore if one has changed.
 
         Before a key is first said to be missing the whole file is checked: no wrong bit of a key asks again.
         """
@@ -200,7 +202,7 @@ class VerdictStore:
                     replies[row[1]] = load_reply(self._whole(row)[5])
         if len(replies) < len(wanted) and not self._checked:
             self.check()
-        return {key: reply for key, reply in replies.items() if reply.status != "error"}
+        return {key: reply for key, reply in replies.items() if (reply.status == "error") == failed}
 
     def _whole(self, row: tuple) -> tuple:
         """A row, after a look at its checksum."""
