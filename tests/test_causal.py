@@ -114,6 +114,9 @@ def test_the_mixture_keeps_to_number_ties_and_order():
     assert len(mixed(pairs, CausalRecipe("x", n_pairs=60))) == 60
     loose = mixed(pairs, CausalRecipe("x", policy="permissive", tie_share=0.1, swap="none"))
     assert sum(pair.label == "tie" for pair in loose) == 22 and len(loose) == 222
+    for seed in range(20):  # at 882214a 3 ties of 20 pairs in some of them
+        few = mixed(pairs, CausalRecipe("x", policy="permissive", tie_share=0.1, n_pairs=20, seed=seed))
+        assert len(few) == 20 and sum(pair.label == "tie" for pair in few) <= 2
     assert len(mixed(pairs, CausalRecipe("x", swap="both"))) == 400
     swapped = mixed(pairs, CausalRecipe("x", swap="random"))
     assert 60 < sum(pair.label == "A" for pair in swapped) < 140

@@ -114,7 +114,11 @@ def mixed(pairs: Pairs, recipe: CausalRecipe, shares: Mapping[str, float] | None
     ties = [pair for pair in pairs if pair.label == "tie"]
     allowed = int(len(decided) * recipe.tie_share / (1 - recipe.tie_share))  # none with ``strict``
     chosen = rng.sample([*decided, *ties[:allowed]], len(decided) + min(allowed, len(ties)))
-    chosen = _by_shares(chosen, shares, recipe, rng) if shares else chosen[: recipe.n_pairs or None]
+    if shares:
+        chosen = _by_shares(chosen, shares, recipe, rng)
+    elif (n_pairs := recipe.n_pairs) and n_pairs < len(chosen):  # of which there may be fewer ties than of all
+        late = {*[id(pair) for pair in chosen if pair.label == "tie"][int(round(n_pairs * recipe.tie_share, 6)) :]}
+        chosen = [pair for pair in chosen if id(pair) not in late][:n_pairs]
     if not chosen:
         raise ValueError(f"none of {len(pairs)} pairs is left to train on (ties: {len(ties)}, {allowed} allowed)")
     if recipe.swap == "both":
