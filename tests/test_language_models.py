@@ -293,8 +293,24 @@ def test_a_lead_to_the_longer_response_and_the_gain_of_a_way_are_counted_by_hand
     asked = functions_of("36_ask_language_models", kept=pd.concat([first, other]).sort_index())
     longer = asked.longer_rate(first)  # to the longer, to the shorter, no longer one, to neither
     assert (longer.value, longer.n) == (0.5, 3)
-    gain = asked.gain("set", "other", "first")  # decided: wrong for right, right for wrong, right for a lead of zero
-    assert (round(gain.value, 6), gain.n) == (round(0.5 / 3, 6), 3)
+    gains = asked.gains_of("set", "other", "first")  # wrong for right, right for wrong, right for a zero
+    assert (round(gains["gain"].value, 6), gains["gain"].n) == (round(0.5 / 3, 6), 3)
+    assert gains["balanced_gain"] is None, "of all decided pairs the longer response is the better one"
+
+
+def test_at_balanced_length_a_rule_of_length_has_one_half():
+    """Nine pairs whose longer response is the better one, three whose shorter one is, one of equal lengths, one tie."""
+    part = pd.DataFrame({"gap": [7] * 9 + [-7] * 3 + [0, 7], "label": ["A"] * 13 + ["tie"], "prompt": range(14)})
+    asked = functions_of("36_ask_language_models", n_boot=200)
+    judges = {"longer": part["gap"], "shorter": -part["gap"], "right": 1, "reads": [1] * 6 + [-1] * 3 + [1] * 5}
+    found = {}
+    for name, lead in judges.items():
+        led = part.assign(lead=lead)
+        found[name] = asked.balanced(led, asked.hits(led))
+    assert {name: number.value for name, number in found.items()} == pytest.approx(
+        {"longer": 0.5, "shorter": 0.5, "right": 1.0, "reads": (6 / 9 + 1) / 2}
+    )
+    assert {number.n for number in found.values()} == {12} and found["reads"].low < 5 / 6 < found["reads"].high
 
 
 NOTEBOOKS = paths.project_root() / "notebooks"
