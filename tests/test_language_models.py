@@ -260,7 +260,9 @@ def test_a_reply_that_cannot_be_read_leads_nowhere_and_names_no_position():
     table = pd.DataFrame(rows, columns=["order", "verdict", "status"]).assign(item=list("xxyyz"), p_a=None, p_b=None)
     led = functions_of("36_ask_language_models").leads(table.assign(set="s", judge="j", prompt="p", label="A"))
     assert led["lead"].tolist() == [1.0, 0.5, 0.0]
-    assert led["first"].tolist()[:2] == [0.5, 1.0] and pd.isna(led["first"].iloc[2])
+    assert led["first"].tolist() == [1.0, 1.0, 0.0] and led["decided"].tolist() == [2, 1, 0]
+    rate = functions_of("36_ask_language_models", n_boot=50).measured(led.assign(label="A"))["first_rate"]
+    assert (rate.value, rate.n) == (2 / 3, 3), "of three verdicts for a side, two name the first"
 
 
 def twice_named():
