@@ -38,7 +38,8 @@ def test_a_coin_earns_half_where_the_gate_decides_and_what_looks_earn_where_it_i
     }
     contest = Contest("sample_adversarial", "sample_adversarial", PAIRS, verdicts)
     earned, prompts = functions_of("30_score_benchmarks").earned_by(contest)
-    assert earned.sum().to_dict() == {"features": 10, "minilm": 18, "coin_gate": 15} and len(prompts) == len(PAIRS)
+    found = earned.sum().to_dict()  # a quarter by a coin, wherever it falls: 0.25 * 20 + 0.75 * 10
+    assert found == {"features": 10, "minilm": 18, "coin_gate": 15, "random_gate": 12.5} and len(prompts) == len(PAIRS)
 
 
 def test_the_gate_of_a_control_is_always_open_or_reads_backwards(tmp_path, monkeypatch):
