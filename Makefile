@@ -18,6 +18,11 @@ override JUDGEKIT_DATA := $(shell cd "$(JUDGEKIT_DATA)" 2>/dev/null && pwd || ec
 export JUDGEKIT_DATA
 endif
 
+# The tracked results of this run were computed in bfloat16; a processor without it imitates it, several times slower.
+ifeq ($(RUN),laptop)
+export JUDGEKIT_BF16 ?= 1
+endif
+
 # An active conda environment (environment.yml makes one) is filled, and used; otherwise .venv.
 ENVIRONMENT := $(or $(if $(filter-out base,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX)),.venv)
 BIN := $(ENVIRONMENT)/bin

@@ -121,7 +121,7 @@ def test_a_defended_judge_is_one_small_file(fitted, beside):
     assert [path.name for path in files] == ["judge.json"] and files[0].stat().st_size < 200_000
     plain, own = (EncoderJudge(beside / name) for name in ("minilm", "minilm_defended"))
     assert own.defended and not plain.defended and own.fingerprint != plain.fingerprint
-    own.share_embeddings(plain)  # the same encoder: nothing is embedded twice
+    assert own.encoder_key == plain.encoder_key  # what one embeds the other does not embed again
     with pytest.raises(ValueError, match="must stand beside"):
         save_defended(*fitted, beside / "minilm", beside / "elsewhere" / "minilm_defended")
     files[0].write_text(json.dumps(json.loads(files[0].read_text()) | {"format": 3}))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_causal import change_json
@@ -224,7 +225,7 @@ def odd_requests():
 def exact(folder, **options):
     """The judge in single precision, in which its replies depend on nothing but the request."""
     judge = EncoderJudge(folder, bf16=False)
-    vars(judge).update(options)
+    vars(judge).update({"cache": {}} | options)  # a memory of its own
     return judge
 
 
@@ -252,8 +253,30 @@ def test_verdicts_depend_neither_on_batch_nor_rows_nor_memory(folders, expected,
     same([alone.judge([request])[0] for request in requests[:9]], replies[:9])
 
 
-@pytest.mark.skipif(not native_bf16(), reason="this processor has no bfloat16 of its own")
-def test_matrices_kept_in_bfloat16_are_what_autocast_makes_of_them():
+def test_judges_of_one_encoder_embed_a_text_once(folders, expected, monkeypatch):
+    monkeypatch.setattr(EncoderJudge, "cache", {})
+    first, second = EncoderJudge(folders["encoder"], bf16=False), EncoderJudge(folders["encoder"], bf16=False)
+    same(first.judge(expected[0]), expected[1])
+    monkeypatch.setattr(second.encoder, "unit_vectors", None)  # an embedding would stop it
+    same(second.judge(expected[0]), expected[1])
+    with pytest.raises(TypeError, match="not callable"):
+        second.judge([Request("Another question?", "a", "b")])
+
+
+@pytest.mark.parametrize("told", ["1", "0"])
+def test_a_run_is_continued_in_its_precision_on_any_processor(folders, monkeypatch, told):
+    monkeypatch.setenv("JUDGEKIT_BF16", told)
+    judge, plain = EncoderJudge(folders["encoder"]), exact(folders["encoder"])
+    kinds = {module.weight.dtype for module in judge.encoder.model.modules() if isinstance(module, torch.nn.Linear)}
+    assert kinds == {torch.bfloat16 if told == "1" else torch.float32}
+    assert (judge.fingerprint == plain.fingerprint) == (told == "0")
+    monkeypatch.setenv("JUDGEKIT_BF16", "yes")
+    with pytest.raises(ValueError, match="JUDGEKIT_BF16 is 'yes': 1 computes in bfloat16"):
+        native_bf16()
+
+
+def test_matrices_kept_in_bfloat16_are_what_autocast_makes_of_them(monkeypatch):
+    monkeypatch.setenv("JUDGEKIT_BF16", "1")
     ids = [[101, 2054, 2003, 102], [101, 102], [101, *range(2000, 2040), 102]]
     encoder = TextEncoder()
     before = encoder.unit_vectors(ids, bf16=True)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -131,7 +131,9 @@ class EncoderJudge(Judge):
 
     batch_size = 256  # so that texts of like lengths meet
     batch_tokens = CPU_BATCH_TOKENS  # few, so that what a layer hands to the next stays in the processor's cache
-    cache_size = 50_000  # embeddings kept in memory: about 80 MB for 384 dimensions
+    # Unit embeddings and tokens, the last used last: judges of a process that read with one encoder embed a text once.
+    cache: ClassVar[dict[tuple[str, Text], tuple[Floats, int]]] = {}
+    cache_size = 100_000  # embeddings: about 160 MB for 384 dimensions
 
     def __init__(self, folder: str | Path, name: str | None = None, bf16: bool = True) -> None:
         folder = Path(folder)
@@ -165,13 +167,6 @@ class EncoderJudge(Judge):
         if self.bf16:
             self.encoder.keep_bf16()
         self.others = load_file(folder / OTHERS)["vectors"].astype(np.float32)
-        self.cache: dict[Text, tuple[Floats, int]] = {}  # unit embedding and tokens; what was used last stands last
-
-    def share_embeddings(self, other: "EncoderJudge") -> None:
-        """Embed no text that another judge has embedded, and the reverse; ValueError where the encoders differ."""
-        if self.encoder_key != other.encoder_key:
-            raise ValueError(f"{self.name} and {other.name} have different encoders: their embeddings differ")
-        self.cache = other.cache
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Encode texts once, then compare. Scores: the preference part's; truncated: also what just fills its limit."""
@@ -187,15 +182,16 @@ class EncoderJudge(Judge):
 
     def encode(self, texts: Sequence[Text]) -> dict[Text, tuple[Floats, int]]:
         """Embedding and token count of each text, from memory where seen before; longest first, in batches."""
-        ids = {key: self._ids(*key) for key in texts if key not in self.cache}
+        places = {key: (self.encoder_key, key) for key in texts}
+        ids = {key: self._ids(*key) for key, place in places.items() if place not in self.cache}
         lengths = {key: padded_length(len(tokens)) for key, tokens in ids.items()}
         for batch in token_batches(lengths, self.batch_tokens):
             vectors = self.encoder.unit_vectors([ids[key] for key in batch], self.bf16)
-            self.cache |= {key: (vector, len(ids[key])) for key, vector in zip(batch, vectors, strict=True)}
-        encoded = {key: self.cache.pop(key) for key in dict.fromkeys(texts)}
-        self.cache |= encoded
-        for key in list(self.cache)[: -self.cache_size]:
-            del self.cache[key]
+            self.cache.update({places[key]: (v, len(ids[key])) for key, v in zip(batch, vectors, strict=True)})
+        encoded = {key: self.cache.pop(place) for key, place in places.items()}
+        self.cache.update({places[key]: known for key, known in encoded.items()})
+        for place in list(self.cache)[: -self.cache_size]:
+            del self.cache[place]
         return encoded
 
     def _ids(self, kind: str, text: str) -> list[int]:

@@ -1,6 +1,7 @@
 """The network of the encoder judge: texts in, embeddings out; and batches under a budget of tokens."""
 
 import importlib.util
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,14 @@ def padded_length(n: int) -> int:
 
 
 def native_bf16() -> bool:
-    """Whether the processor multiplies bfloat16 matrices itself; elsewhere that format is slower than float32."""
+    """Whether a CPU computes in bfloat16: where it multiplies such matrices itself, or as JUDGEKIT_BF16 (1 or 0) says.
+
+    Elsewhere that format is slower than float32; a run that was made in it is continued in it all the same.
+    """
+    if told := os.environ.get("JUDGEKIT_BF16"):
+        if told not in ("0", "1"):
+            raise ValueError(f"JUDGEKIT_BF16 is {told!r}: 1 computes in bfloat16 on any processor, 0 on none")
+        return told == "1"
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))
 

@@ -100,9 +100,10 @@ def check_inputs(run: str) -> None:
             for name, digest in provenance.get(kind, {}).items():
                 first, known = owners.setdefault(name, (notebook, digest))
                 if known != digest:
+                    hint = " (JUDGEKIT_BF16=1 or 0, if their processors differ in bfloat16)" if kind == "judges" else ""
                     raise ResultsError(
                         f"{name!r} has fingerprint {known[:12]} in {first} and {digest[:12]} in {notebook}: one name "
-                        f"of run {run} is two {two}; execute both notebooks again"
+                        f"of run {run} is two {two}; execute both notebooks again{hint}"
                     )
 
 

@@ -45,13 +45,8 @@ def verdicts(
 
 
 def load_judges(judges: Iterable[str], run: str, slugs: Mapping[str, str] | None = None) -> dict[str, Judge]:
-    """Judges of a run by slug, as for `verdicts`; a text that several encode alike is encoded once."""
-    loaded: dict[str, Any] = {slug: load_judge(name, run=run) for name, slug in _slugs(judges, slugs).items()}
-    first: dict[str, Any] = {}
-    for judge in loaded.values():
-        if hasattr(judge, "share_embeddings"):
-            judge.share_embeddings(first.setdefault(judge.encoder_key, judge))
-    return loaded
+    """Judges of a run by slug, as for `verdicts`."""
+    return {slug: load_judge(name, run=run) for name, slug in _slugs(judges, slugs).items()}
 
 
 def verdict_table(judged: Iterable[_Judged]) -> pd.DataFrame:
