@@ -48,7 +48,7 @@ BARE = {key: value for key, value in ROWS[0].items() if key != "label"}
         (("--judge", "encoder/nobody"), ROWS, "no judge is called 'encoder/nobody'"),
         (("--judge", "replay/pandalm-7b"), ROWS, "cannot judge other pairs"),
         (("--judge", "baseline/majority_class"), ROWS, "always gives one label"),
-        (("--judge", "baseline/longer"), [BARE], "pairs.jsonl, line 1: .* what is worse is not known"),
+        (("--judge", "baseline/longer"), [BARE], "pairs.jsonl: no row has a label .* what is worse is not known"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_writes_nothing(run_file, more, rows, message):
@@ -80,3 +80,12 @@ def test_the_help_names_every_attack(capsys):
     assert main(["attack", "--help"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in EDITS)
+
+
+def test_an_attack_by_name_is_alone_and_the_mean_is_of_the_pairs_that_could_be_turned(run_file):
+    """At 1f28f818 the search was run and averaged in, and the mean was printed with the n of all pairs."""
+    rows = [*ROWS, ODD | {"id": "lost", "response_a": "Blue.", "response_b": f"{BLUE} {BLUE}"}]
+    code, rows, _ = run_file("attack", "--judge", "baseline/longer", "--attack", "very_long", rows=rows)
+    found = {row["attack"]: row for row in rows}
+    assert code == 0 and list(found) == ["very_long", "mean", None]
+    assert found["mean"]["success_n"] == found["very_long"]["success_n"] == 6 and found[None]["clean_accuracy_n"] == 7

@@ -86,6 +86,7 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["fetch", "--models", "smollm-135m"], "did you mean 'smollm2-135m'? There are "),
         (["judge", "p.jsonl", "--out", "o", "--judge", "Encoder/MiniLM"], "did you mean 'encoder/minilm'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/minilmm"], "did you mean 'encoder/minilm'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "minilm"], "did you mean 'encoder/minilm'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#pairwize"], "did you mean 'pairwise'? There are "),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "max_csot=1"], "did you mean 'max_cost'"),
         *(
@@ -304,9 +305,11 @@ def test_the_shipped_judge_says_which_responses_it_read_in_part(judge_file):
 
 def test_pairs_without_a_verdict_are_counted(judge_file, use_judge):
     judge = use_judge(CountingJudge())
-    judge.judge = lambda asked: [Reply(None, status="unparsed") if r.question == "q3" else Reply("tie") for r in asked]
+    lost = Reply(None, status="unparsed", raw="Well,\nthat depends.")
+    judge.judge = lambda asked: [lost if r.question == "q3" else Reply("tie") for r in asked]
     code, rows, err = judge_file("any", rows=many().splitlines())
-    assert code == 0 and "1 of 20 pairs have no verdict because the reply could not be read" in err
+    said = "1 of 20 pairs have no verdict because the reply could not be read; the first: 'Well, that depends.'"
+    assert code == 0 and said in err
     assert [row["id"] for row in rows if row["status"] == "unparsed"] == [3]
 
 

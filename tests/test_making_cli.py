@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 import yaml
+from notebook_functions import code_of
 from tiny_causal import save_adapter, save_reward
 
 from judgekit.cli import main
@@ -255,3 +256,25 @@ def test_the_report_shows_what_its_notebooks_save():
     quotes = find_quotes(document_files(latex.OWN))
     assert {kind for kind, _ in quotes} <= {"table", "figure"}  # numbers by key would be those of one run
     assert len(quotes) > 10 and all(f'run, \\"{name}\\"' in code for _, name in quotes)
+
+
+def test_a_control_of_every_run_may_be_named_among_the_judges(project, capsys):
+    """At 1f28f818 it was there twice, and 30, 31 and 33 stopped: both were called ``longer``."""
+    assert new(project, judges=("baseline/longer", "baseline/first")) == 2
+    assert "are in every run; name a judge to hold against them" in capsys.readouterr().err
+    assert new(project, judges=("baseline/features", "baseline/longer")) == 0
+    assert read_parameters("mine", "30_score_benchmarks")["judges"]["all"].count("baseline/longer") == 1
+    assert read_parameters("mine", "33_measure_agreement")["raters"] == ["features", "baseline/longer"]
+
+
+def test_the_notebooks_of_a_run_on_a_handful_of_pairs_run_to_their_end(project):
+    """At 1f28f818 the position of judges on 4 pairs, as docs/use_your_own.md has them, stopped at an empty picture."""
+    kept = (project / "pairs.jsonl").read_text().splitlines()[:4]
+    (project / "pairs.jsonl").write_text("\n".join(kept))
+    assert new(project, judges=("baseline/features", "encoder/minilm")) == 0
+    space = {}
+    for number, (text, tags) in enumerate(code_of(project / "notebooks" / "40_position_bias.ipynb")):
+        exec(compile(text, "40_position_bias", "exec"), space)
+        if "parameters" in tags or number == 1:
+            space |= read_parameters("mine", "40_position_bias") | {"n_boot": 50}
+    assert (project / "outputs/mine/results/40_position_bias.json").is_file()

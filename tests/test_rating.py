@@ -250,11 +250,13 @@ def test_the_best_share_and_other_aspects(rate):
     assert rows[0]["question"] == "One?"
 
 
-def test_what_cannot_be_read_is_listed_and_nothing_is_guessed(rate):
+def test_what_cannot_be_read_is_told_and_nothing_is_guessed(rate):
+    """At 1f28f818 exit code 3 said that the same command asks again, which it did not: the reply was there."""
     code, rows, said, _ = rate(respond=lambda body, text: good_reply(body, "I would say 4."))
-    assert code == 3
+    assert code == 0
     assert all(row[aspect] is None for row in rows for aspect in REASONING)
-    assert "line 1: semantic_consistency: unparsed" in said and "10 of 10 ratings failed" in said
+    assert "10 of 10 ratings are none because the reply could not be read; " in said
+    assert "line 1: semantic_consistency: 'I would say 4.'" in said
 
 
 @pytest.mark.parametrize(

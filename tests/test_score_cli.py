@@ -318,3 +318,31 @@ def test_who_has_no_home_at_all_is_told_so(pairs, capsys, monkeypatch, command):
     assert main(given if command == "judge" else [command]) == 2
     said = "no verdict store: Could not determine home directory. (--store FILE or JUDGEKIT_STORE names another)"
     assert said in capsys.readouterr().err
+
+
+def test_right_verdicts_have_every_mean_of_labels_at_one_where_nothing_ties(pairs, capsys):
+    """At 1f28f818 a tie that nobody said or labelled had an F1 of zero: 0.667 for verdicts that are all right."""
+    right = [json.dumps({"id": n, "verdict": label}) for n, label in enumerate(LABELS)]
+    file = write(pairs.parent, "\n".join(right), "right.jsonl")
+    scores = scores_of(file, pairs, "single_order")["value"]["right.jsonl"]
+    assert (scores["accuracy"], scores["macro_f1"], scores["recall"], scores["precision"]) == (1, 1, 1, 1)
+    file.write_text(file.read_text().replace('"A"', '"tie"', 1))
+    assert scores_of(file, pairs, "single_order")["value"]["right.jsonl", "macro_f1"] < 0.7
+    assert "in the order ab alone" not in capsys.readouterr().err
+
+
+def test_a_protocol_of_one_order_says_that_the_other_one_is_not_scored(pairs, capsys):
+    out = pairs.with_name("v.jsonl")
+    assert main(["judge", str(pairs), "--out", str(out), "--judge", "baseline/first", "--per-order"]) == 0
+    scores_of(out, pairs, "single_order")
+    said = "scores baseline/first in the order ab alone; --protocol mean_of_orders counts both"
+    assert said in capsys.readouterr().err
+    scores_of(out, pairs)
+    assert "alone" not in capsys.readouterr().err
+
+
+def test_a_protocol_of_votes_says_that_there_are_none(pairs, capsys):
+    out = pairs.with_name("v.jsonl")
+    assert main(["judge", str(pairs), "--out", str(out), "--judge", "baseline/longer"]) == 0
+    assert main(["score", str(out), "--pairs", str(pairs), "--protocol", "mtbench"]) == 2
+    assert "pairs: no item has votes" in capsys.readouterr().err

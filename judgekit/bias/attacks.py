@@ -125,11 +125,12 @@ def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> d
 def mean_success(
     outcomes: pd.DataFrame, measure: str = "success", n_boot: int = 10_000, seed: int = 0
 ) -> Number | None:
-    """Mean of the attacks' success, each weighing the same, ``n`` being the pairs; None where one has no case."""
+    """Mean of the attacks' success, each weighing the same, ``n`` being pairs with a case; None if one has none."""
     counts, once, _ = _by_attack(outcomes, measure)
     if not counts[..., 1].sum(0).all():
         return None
-    return interval(_mean_of_ratios, once["cluster"], counts, spec=".1%", n_boot=n_boot, seed=seed)
+    n = int(counts[..., 1].any(1).sum())
+    return interval(_mean_of_ratios, once["cluster"], counts, n=n, spec=".1%", n_boot=n_boot, seed=seed)
 
 
 def success_reduction(

@@ -9,7 +9,7 @@ import typer
 
 from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import Failures, Fresh, Keeping, Out, Quiet, Resume, Settings, Store, rows_of
-from judgekit.cli.messages import BAD_INPUT, Stop
+from judgekit.cli.messages import BAD_INPUT, Stop, shortened, tell
 from judgekit.cli.running import loaded, loading
 from judgekit.data.pairfile import read_response_rows
 
@@ -89,8 +89,8 @@ def rate(
     from one pass over each answer.
 
     --judge asks a model for each aspect (of reasoning, where --aspects says nothing) by itself, with its definition and
-    rubric; one without a readable score is null, and total_expected is left out. Failed answers are listed, give exit
-    code 3 and are asked again by the same command. Server and key come from OPENAI_BASE_URL and OPENAI_API_KEY.
+    rubric; one without a readable score is null (--fresh asks again), and total_expected is left out. Failed answers
+    are listed, give exit code 3 and are asked again by the same command. Server, key: OPENAI_BASE_URL, OPENAI_API_KEY.
     """
     from judgekit.inside.rating import best
 
@@ -140,10 +140,14 @@ def _rated_by_model(
     given = [row.fields | {"response": row.response} for row in rows]
     with keeping.opened(chat) as replies:
         rated = rate_responses(given, asked, chat, replies, progress=not keeping.quiet)
-    failed = Failures()
+    failed, unread = Failures(), []
     for row, result in zip(rows, rated, strict=True):
         for aspect, rating in result["ratings"].items():
-            if rating["status"] != "ok":
-                why = rating.get("error") or rating.get("reply") or "not asked"
-                failed.add(f"{row.place}: {aspect}", f"{rating['status']}: {why}")
-    return rated, chat.name, len(rated) * len(asked), failed
+            if rating["status"] == "unparsed":  # it was given, and is asked for again by --fresh alone
+                unread.append(f"{row.place}: {aspect}: {rating['reply']!r}")
+            elif rating["status"] != "ok":
+                failed.add(f"{row.place}: {aspect}", f"{rating['status']}: {rating.get('error') or 'not asked'}")
+    count = len(rated) * len(asked)
+    if unread:
+        tell(f"{len(unread)} of {count} ratings are none because the reply could not be read; {shortened(unread[0])}")
+    return rated, chat.name, count, failed

@@ -16,7 +16,7 @@ def attack(
     out: Out,
     judge: JudgeName = "encoder/minilm",
     attacks: Annotated[list[str] | None, typer.Option("--attack", help="Only this attack; repeatable.")] = None,
-    queries: Annotated[int, typer.Option(min=0, help="Verdicts a search may ask for per pair; 0: no search.")] = 12,
+    queries: Annotated[int | None, typer.Option(min=0, help="Verdicts of a search a pair (12; --attack: 0).")] = None,
     store: Store = None,
     fresh: Fresh = False,
     resume: Resume = True,
@@ -47,7 +47,8 @@ def attack(
     tell_odd_rows(rows, quiet)
     if not suites.attackable(items):
         said = "no row has a label A or B and two different responses: what is worse is not known"
-        raise Stop(BAD_INPUT, f"{rows[0].place}: {said}")
+        raise Stop(BAD_INPUT, f"{pairs}: {said}")
+    queries = (0 if attacks else 12) if queries is None else queries
     try:
         suite = suites.Suite(tuple(attacks or suites.Suite.edits), search=queries or None)
     except (KeyError, ValueError) as bad:

@@ -79,10 +79,10 @@ def convert(
 def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
     """The format that ``--map`` and ``--label`` describe."""
     given = given_settings([part for text in paths or () for part in re.split(r",(?=[\w.]+=)", text)], "--map")
-    if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
-        raise Stop(BAD_INPUT, f"--map {absent[0]}=PATH is missing")
     if unknown := [name for name in given if name not in PATHS and not name.startswith("votes.")]:
         raise Stop(BAD_INPUT, f"--map {unknown[0]}: a pair has {', '.join(PATHS)}, votes.ANNOTATOR")
+    if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
+        raise Stop(BAD_INPUT, f"--map {absent[0]}=PATH is missing")
     means = dict(text.rpartition("=")[::2] for text in labels or ())
     if wrong := [value for value, label in means.items() if label not in LABELS]:
         raise Stop(BAD_INPUT, f"--label {wrong[0]}: write VALUE=A, VALUE=B or VALUE=tie")

@@ -136,7 +136,7 @@ class Keeping:
                     stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
             store = stack.enter_context(opened_store(self.path, self.fresh, self.noun))
             if not self.quiet and not self.fresh and (before := store.count(asked.fingerprint)):
-                tell(f"going on from {before} {self.noun} of {asked.name} in {self.path}")
+                tell(f"going on from {before} {self.noun} of {asked.name} (on any file) in {self.path}")
             try:
                 yield store
             except KeyboardInterrupt:

@@ -22,6 +22,7 @@ _PATHS = ("rubric", "strategy", "ties", "weights")  # settings that may name a f
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
 _AS_IT_IS = r"^(?:openai|own|baseline)/[^#]*|^\w+/|[+#]|(?<=txt)-strict$"  # in a name; what is between may be a path
 _STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/features")  # p; others in one pass alone
+_CONTROLS = ("baseline/longer", "baseline/first", "baseline/random")  # in the notebooks of every run, see own_run.yaml
 
 
 def new(
@@ -62,9 +63,11 @@ def new(
         raise Stop(BAD_INPUT, f"--protocol {protocol}: {paths.known_names(protocol, known)}")
     source, given = check_source(pairs), given_settings(settings)
     try:
-        names = unique_slugs(judges)
+        names = unique_slugs(name for name in judges if name not in _CONTROLS)
     except ValueError as same:
         raise Stop(BAD_INPUT, f"--judge: {same} (params/{run}/judges.yaml may name them)") from None
+    if not names:
+        raise Stop(BAD_INPUT, f"--judge: {', '.join(_CONTROLS)} are in every run; name a judge to hold against them")
     declared: dict[str, dict[str, Any]] = {}
     by_name = {*language_models(), *(name.partition("/")[2] for name in shipped_judges())}
     absolute = {name: _absolute(value, by_name) if name in _PATHS else value for name, value in given.items()}

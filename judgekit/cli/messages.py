@@ -52,10 +52,10 @@ def shortened(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What the system says of a file or port, or else class and message of an exception, on one line."""
+    """What the system says of a file or port, or else class (of a foreign one) and message, on one line."""
     if isinstance(error, OSError) and error.strerror:
         return shortened(error.strerror + (f": {error.filename}" if error.filename else ""))
-    return shortened(f"{type(error).__name__}: {error}")
+    return shortened(str(error) if is_ours(error) else f"{type(error).__name__}: {error}")
 
 
 def is_ours(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from array import array
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import Failures, Out
-from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
+from judgekit.cli.messages import BAD_INPUT, DONE, Stop, shortened, tell
 from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, read_pairs
 from judgekit.data.pairfile.lines import Place, records
 from judgekit.records import LABELS, Verdict
@@ -30,6 +31,7 @@ class Tally:
     orders: tuple[str, ...]
     results: Counter[str] = field(default_factory=Counter)  # rows by what is written for them: a verdict, or a status
     failed: Failures = field(default_factory=Failures)
+    unread: str | None = None  # the first reply that could not be read
     n_cut: int = 0  # rows of which the judge read a response in part
     clusters: array = field(default_factory=lambda: array("Q"))  # 64 bits that name the cluster of each row
     # Counts of each row: right, labelled; one verdict, read in both orders; for the first shown, for one of them; with
@@ -40,6 +42,7 @@ class Tally:
         """Count a row with its verdicts and what is written for it."""
         self.results[result["verdict"] or result["status"]] += 1
         self.n_cut += result["truncated"]
+        self.unread = self.unread or next((v.raw for v in verdicts if v.status in ("unparsed", "ambiguous")), None)
         if result["status"] == "error":
             why = next(verdict.raw for verdict in verdicts if verdict.status == "error")
             self.failed.add(f"id {row.id!r:.80} ({row.place})", why or "no reason given")
@@ -78,7 +81,7 @@ class Tally:
     def summary(self, judge: str) -> dict[str, Any]:
         """Everything counted, for ``--summary``; no rates where no row has a verdict."""
         n_read = sum(self.results[label] for label in LABELS)
-        counted = {"pairs": self.results.total(), "truncated": self.n_cut, "verdicts": n_read}
+        counted = {"pairs": self.results.total(), "truncated": self.n_cut, "verdicts": n_read, "unread": self.unread}
         rates = {"results": dict(self.results), **(self.rates() if n_read else {})}
         return {"judge": judge, "orders": list(self.orders), **counted, **rates}
 
@@ -87,7 +90,8 @@ def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
     """`Tally.summary` in words, with a warning where one position wins nearly always; ``quiet``: no rates of orders."""
     results, said = Counter(summary["results"]), []
     if (unread := results["unparsed"] + results["ambiguous"]) and not quiet:
-        said.append(f"{unread} of {summary['pairs']} pairs have no verdict because the reply could not be read")
+        why = f"because the reply could not be read; the first: {shortened(summary['unread'] or '')!r}"
+        said.append(f"{unread} of {summary['pairs']} pairs have no verdict {why}")
     if (cut := summary["truncated"]) and not quiet:
         said.append(f"{cut} of {summary['pairs']} pairs are truncated: a response is too long, the judge read a part")
     if not summary["verdicts"]:
@@ -130,13 +134,10 @@ def _probability(value: Any) -> float | None:
     """A field as a probability; None where it is empty."""
     if value in (None, ""):
         return None
-    try:
-        number = -1.0 if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise ValueError(f"is {value!r:.40}, not a probability from 0 to 1")
-    return number
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, bool) and 0 <= float(value) <= 1:
+            return float(value)
+    raise ValueError(f"is {value!r:.40}, not a probability from 0 to 1")
 
 
 def _or(default: str) -> BeforeValidator:
@@ -186,8 +187,11 @@ def score(
     labelled, found = read_pairs(pairs), {}
     tell_odd_rows(labelled)
     for judge, said in read_verdicts(Path(verdicts), {pair.item_id for pair in labelled}).items():
-        if len(meant.orders) == 2 and {each.order for each in said} != {"ab", "ba"}:
+        both = {each.order for each in said} == {"ab", "ba"}
+        if len(meant.orders) == 2 and not both:
             raise Stop(BAD_INPUT, f"{verdicts}: {judge} has verdicts in one order, and '{meant.name}' reads both")
+        if len(meant.orders) == 1 and both:
+            tell(f"note: '{meant.name}' scores {judge} in the order ab alone; --protocol mean_of_orders counts both")
         if failed := sum(each.status == "error" for each in said):
             tell(f"note: {failed} of {len(said)} rows of {judge} failed and count as replies without a verdict")
         try:

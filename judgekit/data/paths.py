@@ -73,6 +73,6 @@ def checked_name(name: str) -> str:
 def known_names(name: str, known: Iterable[str], *also: str) -> str:
     """The end of a sentence that refuses a name: what it may be a misspelling of, and all names there are."""
     known = [*known, *also]
-    near = get_close_matches(name.lower(), known, n=2, cutoff=0.7)
+    near = get_close_matches(name.lower(), known, n=2, cutoff=0.7) or [one for one in known if one.endswith(f"/{name}")]
     question = f"did you mean {' or '.join(map(repr, near))}? There" if near else "there"
     return f"{question} are {', '.join(known)}"

@@ -42,10 +42,7 @@ def padded_length(n: int) -> int:
 
 
 def native_bf16() -> bool:
-    """Whether a CPU computes in bfloat16: where it multiplies such matrices itself, or as JUDGEKIT_BF16 (1 or 0) says.
-
-    Elsewhere that format is slower than float32; a run that was made in it is continued in it all the same.
-    """
+    """Whether a CPU computes in bfloat16: as JUDGEKIT_BF16 (1 or 0) says, else where it multiplies such matrices."""
     if told := os.environ.get("JUDGEKIT_BF16"):
         if told not in ("0", "1"):
             raise ValueError(f"JUDGEKIT_BF16 is {told!r}: 1 computes in bfloat16 on any processor, 0 on none")

@@ -33,11 +33,12 @@ def score(
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)
     if table.empty:
-        raise ValueError(f"{benchmark}: no item has a reference label")
+        raise ValueError(f"{benchmark}: no item has {'votes' if protocol.votes else 'a reference label'}")
     both = bool(table["has_ba"].all())
     if not both and table["has_ba"].any():
         raise ValueError(f"{benchmark}: {verdicts[0].judge} judged some pairs in one order only")
-    n, labels = int(table["kept"].sum()), protocol.labels
+    n, given = int(table["kept"].sum()), {*table["reference"], *table["said"], *(table["ba"] if both else ())}
+    labels = [label for label in protocol.labels if label in given]  # a tie that nobody said or labelled has no F1
     if not n:
         raise ValueError(f"{benchmark}: '{protocol.name}' drops every item")
     sums = _sums_of(table, protocol, both)

@@ -43,7 +43,9 @@ def replies_to(
     failed calls (status ``error``) too, but they are asked again. Status ``skipped``: no call was made, because the
     prompt is too long or there was nothing to ask; ``raw`` is then the reason.
     """
-    keys = [None if messages is None else _key(messages) for messages in asked]
+    keys = [
+        said if said is None else fingerprint_of(*([one["role"], one["content"]] for one in said)) for said in asked
+    ]
     put = {key: messages for key, messages in zip(keys, asked, strict=True) if key and messages}
     replies: dict[str | None, Reply] = {None: Reply(None, status="skipped", raw="there is nothing to ask about")}
     replies.update(store.get(model.fingerprint, model.decoding, put, sample))
@@ -59,11 +61,6 @@ def replies_to(
             replies.update(fresh)
             bar.update(len(fresh))
     return [replies[key] for key in keys]
-
-
-def _key(messages: Messages) -> str:
-    """SHA-256 of all that is said; ASCII, so that a lone surrogate can be hashed too."""
-    return fingerprint_of(*([m["role"], m["content"]] for m in messages))
 
 
 # ---------------------------------------------------------------- responses

@@ -11,8 +11,6 @@ from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge, request_of
 from judgekit.stats import Number
 
-_N_ITEMS = 100
-
 
 def resources_of(name: str, run: str | None = None, benchmark: str = "sample_natural") -> dict[str, Number]:
     """``seconds_per_item``, ``tokens_per_item`` and ``peak_mb`` of a judge of a run on a set's first hundred items.
@@ -31,7 +29,7 @@ def resources_of(name: str, run: str | None = None, benchmark: str = "sample_nat
 def _measure(name: str, run: str | None, benchmark: str) -> dict[str, float]:
     """`resources_of` in this process; loading the judge counts in ``peak_mb`` only."""
     judge = load_judge(name, label="A", run=run)
-    requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:_N_ITEMS]]
+    requests = [request_of(pair, "ab") for pair in load_set(benchmark)[:100]]
     judge.judge(requests[:1])
     started, n = time.perf_counter(), len(requests)
     batches = [requests[start : start + judge.batch_size] for start in range(0, n, judge.batch_size)]
@@ -48,8 +46,7 @@ def peak_mb() -> float:
     """
     status = Path("/proc/self/status")
     if status.is_file():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
