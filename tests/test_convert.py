@@ -219,7 +219,7 @@ MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
         ({}, ["--format", "nope"], "no format is called so; there are chatbot-arena, "),
         ({}, MAPS[:4], "--map response_b=PATH is missing"),
         ({}, [*MAPS, "--map", "winner=w"], "--map winner: a pair has question, "),
-        ({}, ["--map", "qestion=q", *MAPS[2:]], "--map qestion: a pair has question, "),
+        ({}, ["--map", "asked=q", *MAPS[2:]], "--map asked: a pair has question, "),
         (
             {"q": "Q", "a": "a", "b": "b", "v": "left"},
             [*MAPS, "--map", "votes.ann=v"],
