@@ -58,9 +58,11 @@ def test_every_section_is_part_of_a_document():
 
 @pytest.mark.parametrize("path", TEX, ids=lambda path: path.relative_to(REPORT).as_posix())
 def test_no_number_is_typed_by_hand(path):
-    lines = zip(path.read_text(encoding="utf-8").splitlines(), code_of([path]).splitlines(), strict=True)
+    lines = [*zip(path.read_text(encoding="utf-8").splitlines(), code_of([path]).splitlines(), strict=True)]
     typed = [code for line, code in lines if TYPED.search(code) and not line.rstrip().endswith("% literal")]
     assert not typed, "quote it with \\result{key}, or end the line with '% literal' if it is a definition"
+    hidden = [line for line, _ in lines if "% literal" in line and not line.rstrip().endswith("% literal")]
+    assert not hidden, "what stands behind '% literal' is a comment, and not printed"
 
 
 def test_typed_numbers_are_noticed():
