@@ -24,6 +24,17 @@ def functions_of(notebook, **given):
     return SimpleNamespace(**{name: value for name, value in space.items() if not name.startswith("__")})
 
 
+def run_cells(notebook, n_cells=None, **parameters):
+    """The globals after a notebook's first code cells (None: all), with parameters and stand-ins of one's own."""
+    space = {}
+    cells = code_of(project_root() / "notebooks" / f"{notebook}.ipynb")[:n_cells]
+    for number, (text, tags) in enumerate(cells):
+        exec(compile(text, notebook, "exec"), space)
+        if "parameters" in tags or number == 1:
+            space |= parameters
+    return space
+
+
 def _defines(node):
     if isinstance(node, ast.Assign):
         return all(isinstance(target, ast.Name) and target.id.isupper() for target in node.targets)

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 import yaml
-from notebook_functions import code_of
+from notebook_functions import run_cells
 from tiny_causal import save_adapter, save_reward
 
 from judgekit.cli import main
@@ -267,14 +267,10 @@ def test_a_control_of_every_run_may_be_named_among_the_judges(project, capsys):
     assert read_parameters("mine", "33_measure_agreement")["raters"] == ["features", "baseline/longer"]
 
 
-def test_the_notebooks_of_a_run_on_a_handful_of_pairs_run_to_their_end(project):
-    """At 1f28f818 the position of judges on 4 pairs, as docs/use_your_own.md has them, stopped at an empty picture."""
+def test_position_is_studied_on_a_handful_of_pairs(project):
+    """At 1f28f818 40 stopped at an empty picture on 4 pairs, as docs/use_your_own.md has them."""
     kept = (project / "pairs.jsonl").read_text().splitlines()[:4]
     (project / "pairs.jsonl").write_text("\n".join(kept))
     assert new(project, judges=("baseline/features", "encoder/minilm")) == 0
-    space = {}
-    for number, (text, tags) in enumerate(code_of(project / "notebooks" / "40_position_bias.ipynb")):
-        exec(compile(text, "40_position_bias", "exec"), space)
-        if "parameters" in tags or number == 1:
-            space |= read_parameters("mine", "40_position_bias") | {"n_boot": 50}
+    run_cells("40_position_bias", **read_parameters("mine", "40_position_bias"), n_boot=50)
     assert (project / "outputs/mine/results/40_position_bias.json").is_file()

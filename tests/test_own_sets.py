@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from notebook_functions import code_of, functions_of
+from notebook_functions import code_of, functions_of, run_cells
 
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import project_root
@@ -26,16 +26,6 @@ def own(tmp_path):
     ]
     (tmp_path / "own.pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return f"file:{tmp_path / 'own.pairs.jsonl'}"
-
-
-def run_cells(notebook, n_cells, **parameters):
-    """The globals after a notebook's first code cells, with parameters of one's own and stand-ins for imports."""
-    space = {}
-    for number, (text, tags) in enumerate(code_of(project_root() / "notebooks" / f"{notebook}.ipynb")[:n_cells]):
-        exec(compile(text, notebook, "exec"), space)
-        if "parameters" in tags or number == 1:
-            space |= parameters
-    return space
 
 
 def test_votes_on_pairs_of_ones_own_are_read_with_ties_or_without(own):

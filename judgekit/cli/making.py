@@ -22,7 +22,6 @@ _PATHS = ("rubric", "strategy", "ties", "weights")  # settings that may name a f
 FEW = 30  # pairs with a label; with fewer, intervals say nothing
 _AS_IT_IS = r"^(?:openai|own|baseline)/[^#]*|^\w+/|[+#]|(?<=txt)-strict$"  # in a name; what is between may be a path
 _STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/features")  # p; others in one pass alone
-_CONTROLS = ("baseline/longer", "baseline/first", "baseline/random")  # in the notebooks of every run, see own_run.yaml
 
 
 def new(
@@ -62,12 +61,14 @@ def new(
     if protocol not in (known := protocols_for(paths.OWN)):
         raise Stop(BAD_INPUT, f"--protocol {protocol}: {paths.known_names(protocol, known)}")
     source, given = check_source(pairs), given_settings(settings)
+    text = Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8")
+    controls = sorted(set(re.findall(r"baseline/\w+", text)))  # in the notebooks of every run
     try:
-        names = unique_slugs(name for name in judges if name not in _CONTROLS)
+        names = unique_slugs(name for name in judges if name not in controls)
     except ValueError as same:
         raise Stop(BAD_INPUT, f"--judge: {same} (params/{run}/judges.yaml may name them)") from None
     if not names:
-        raise Stop(BAD_INPUT, f"--judge: {', '.join(_CONTROLS)} are in every run; name a judge to hold against them")
+        raise Stop(BAD_INPUT, f"--judge: {', '.join(controls)} are in every run; name a judge to hold against them")
     declared: dict[str, dict[str, Any]] = {}
     by_name = {*language_models(), *(name.partition("/")[2] for name in shipped_judges())}
     absolute = {name: _absolute(value, by_name) if name in _PATHS else value for name, value in given.items()}
@@ -87,7 +88,6 @@ def new(
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
-    text = Path(__file__).with_name("own_run.yaml").read_text(encoding="utf-8")
     words |= {"SLUGS": ", ".join(f"{slug}: {slug}" for slug in stating), "VOTED": run * voted}
     for word, meant in words.items():  # all of lower-case letters, digits and "_"
         text = text.replace(word, meant)

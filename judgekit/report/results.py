@@ -93,15 +93,15 @@ def _checked(key: str, number: Number) -> Number:
 
 def check_inputs(run: str) -> None:
     """One judge's name is one fingerprint, one data file one content in all results of a run; else ResultsError."""
-    for kind, two in (("judges", "models"), ("data", "contents")):
-        owners: dict[str, tuple[str, str]] = {}
-        for notebook, provenance in load_provenance(run).items():
+    owners: dict[tuple[str, str], tuple[str, str]] = {}
+    for notebook, provenance in load_provenance(run).items():
+        for kind, two in (("judges", "models (or precisions: JUDGEKIT_BF16)"), ("data", "contents")):
             for name, digest in provenance.get(kind, {}).items():
-                first, known = owners.setdefault(name, (notebook, digest))
+                first, known = owners.setdefault((kind, name), (notebook, digest))
                 if known != digest:
                     raise ResultsError(
                         f"{name!r} has fingerprint {known[:12]} in {first} and {digest[:12]} in {notebook}: one name "
-                        f"of run {run} is two {two}; execute both notebooks again (in one precision: JUDGEKIT_BF16)"
+                        f"of run {run} is two {two}; execute both notebooks again"
                     )
 
 

@@ -22,7 +22,7 @@ def score(
     ``verdicts``: of one judge, the given order for every pair, the exchanged order for all or none (ValueError
     otherwise). ``benchmark``: name of the set; ``protocol``: its primary one by default, as `protocol_of` reads it.
 
-    ``accuracy`` (the protocol's primary figure), ``macro_f1``, ``precision``, ``recall`` (macro over the set's labels;
+    ``accuracy`` (the protocol's primary figure), ``macro_f1``, ``precision``, ``recall`` (macro over labels in use;
     over both orders where the rule uses both orders' means), ``balanced_accuracy``, ``kappa``, ``mcc``, ``coverage``
     (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
     ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
