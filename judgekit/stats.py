@@ -72,17 +72,16 @@ def cluster_draws(n_clusters: int, n_boot: int, seed: int) -> Iterator[Array]:
 
 
 @lru_cache(maxsize=2)
-def _kept_draws(n_clusters: int, n_boot: int, seed: int) -> Array:
-    """`cluster_draws` in one array of bytes, kept for the next judge on the same set."""
+def _kept_draws(n_clusters: int, n_boot: int, seed: int) -> list[Array]:
+    """`cluster_draws` as bytes, kept for the next judge on the same set."""
     # Nothing is drawn 256 times: with as many clusters as that, the chance is 1 in 256 factorial.
-    return np.concatenate([block.astype(np.uint8) for block in cluster_draws(n_clusters, n_boot, seed)])
+    return [block.astype(np.uint8) for block in cluster_draws(n_clusters, n_boot, seed)]
 
 
 def repeated_draws(n_clusters: int, n_boot: int, seed: int) -> Iterator[Array]:
     """Blocks of `cluster_draws`, from memory where all of them fit: judges of a set are drawn alike."""
-    if n_boot and n_clusters * n_boot <= KEPT:
-        draws, rows = _kept_draws(n_clusters, n_boot, seed), max(1, BLOCK // n_clusters)
-        return (draws[start : start + rows].astype(float) for start in range(0, n_boot, rows))
+    if n_clusters * n_boot <= KEPT:
+        return (block.astype(float) for block in _kept_draws(n_clusters, n_boot, seed))
     return cluster_draws(n_clusters, n_boot, seed)
 
 
@@ -137,7 +136,7 @@ def interval(
     if not len(clusters):
         raise ValueError("an interval of no items")
     if values is None:
-        ends = weighted_bootstrap(statistic, clusters, n_boot, seed, signed)
+        ends = _weighted_bootstrap(statistic, clusters, n_boot, seed, signed)
     else:
         values = np.asarray(values, float)
         rows = np.column_stack([values, np.ones(len(values))]) if values.ndim == 1 else values
@@ -170,9 +169,7 @@ def cluster_bootstrap(
     return value, *interval_of(value, statistic(drawn[drawn_cases]), int(with_cases.sum()), signed)
 
 
-def weighted_bootstrap(
-    statistic: Statistic, clusters: Array, n_boot: int = 10_000, seed: int = 0, signed: bool = False
-) -> Ends:
+def _weighted_bootstrap(statistic: Statistic, clusters: Array, n_boot: int, seed: int, signed: bool) -> Ends:
     """Value, low, high: `interval` of a statistic that no sums determine, such as a rank correlation."""
     names, index = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     rows, statistics = max(1, BLOCK // max(1, len(index))), []

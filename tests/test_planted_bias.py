@@ -15,7 +15,6 @@ from judgekit.bias.planted import PlantedBias, Population, planted_table
 from judgekit.bias.position import position_numbers
 from judgekit.bias.self_preference import lifts
 from judgekit.stats import proportion_interval
-from judgekit.studies.verbosity_bias import leaderboard
 
 ENOUGH, SIMULATIONS, N_BOOT = 930, 1000, 300
 pytestmark = pytest.mark.slow  # a thousand simulations each
@@ -71,7 +70,8 @@ def test_intervals_that_ignore_prompts_fail():
 
 
 LIKING, RICHER = 0.5, 0.8
-ERROR_GAP = functions_of("41_verbosity_bias").error_gap
+VERBOSITY = functions_of("41_verbosity_bias")
+ERROR_GAP, leaderboard = VERBOSITY.error_gap, VERBOSITY.leaderboard
 JUDGE = PlantedBias(length=LIKING, position=0.4)
 ALIKE = PlantedBias(length=LIKING, skill=0.0, opinion=0.0)  # nothing but length: its pairs differ in nothing else
 

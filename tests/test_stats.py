@@ -37,7 +37,6 @@ from judgekit.stats import (
     share_of,
     spearman,
     two_sided_p,
-    weighted_bootstrap,
 )
 
 STEADY = settings(deadline=None)
@@ -343,7 +342,7 @@ def test_correlations_are_those_of_scipy_on_every_resample(own, items, seed):
     ("function", "arguments", "words"),
     [
         (cluster_sums, ([1, 2, 3], ["a", "b"]), "3 items but 2 clusters"),
-        (weighted_bootstrap, (share_of, [], 10), "no clusters"),
+        (interval, (share_of, []), "no items"),
         (detectable_difference, ([[1, 1]],), "at least two"),
         (prompt_folds, (["a", "b"], 1), "n_folds"),
         (prompt_folds, (["a", "b"], 3), "n_folds"),

@@ -18,7 +18,7 @@ from judgekit.inside.representations import inputs_of, rated_text
 from judgekit.inside.saved_probes import saved_probe
 from judgekit.judges.surface import surface_features, words_of
 from judgekit.records import Response
-from judgekit.stats import Number, cluster_bootstrap, cluster_sums, spearman, weighted_bootstrap
+from judgekit.stats import Array, interval, spearman
 
 if TYPE_CHECKING:
     from judgekit.models.states import StateReader
@@ -105,12 +105,12 @@ def metric_table(cells: Sequence[Cell], results: Results, n_boot: int = 2000, se
     by_name, rows = {cell.name: cell for cell in cells}, []
     for (*name, method), result in results.items():
         cell = by_name[name[0], name[1], name[2]]
-        sums = cluster_sums(probing.class_counts(cell.labels, result.predicted, cell.head.classes), cell.groups)
-        found = {metric: cluster_bootstrap(sums, rate, n_boot, seed) for metric, rate in probing.METRICS.items()}
-        ranks = partial(spearman, cell.labels, result.scores)
-        found["spearman"] = weighted_bootstrap(ranks, cell.groups, n_boot, seed, signed=True)
-        for metric, ends in found.items():
-            number = Number(*ends, n=len(cell.labels), spec=_SPECS[metric])
+        counts = probing.class_counts(cell.labels, result.predicted, cell.head.classes)
+        measures: dict[str, tuple[Any, Array]] = {metric: (rate, counts) for metric, rate in probing.METRICS.items()}
+        measures["spearman"] = partial(spearman, cell.labels, result.scores), None
+        for metric, (measure, values) in measures.items():
+            more: Any = {"spec": _SPECS[metric], "signed": metric == "spearman", "n_boot": n_boot, "seed": seed}
+            number = interval(measure, cell.groups, values, **more)
             about = {"set": name[0], "aspect": name[1], "head": name[2], "method": method, "metric": metric}
             rows.append(about | {"number": number} | vars(number))
     return pd.DataFrame(rows)

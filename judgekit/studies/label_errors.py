@@ -15,7 +15,7 @@ from judgekit.records import LABELS, ORDERS
 from judgekit.scoring.comparison import Contest
 from judgekit.scoring.items import stated_probabilities
 from judgekit.scoring.protocols import Pairs, Verdicts, forced_verdict, joined_verdict
-from judgekit.stats import Array, Floats, Number, interval, ratio, share_of, weighted_bootstrap
+from judgekit.stats import Array, Floats, Number, interval, ratio, share_of
 
 REFERENCE = "reference label"
 METHODS = ("confidence", "confident learning", "CROWDLAB")
@@ -114,7 +114,7 @@ def detection_area(suspicion: Array, wrong: Array, clusters: Array, n_boot: int 
         below = np.cumsum(sound, -1) - sound / 2
         return ratio((hit * below).sum(-1), hit.sum(-1) * sound.sum(-1))
 
-    return Number(*weighted_bootstrap(area, clusters, n_boot, seed), n=int(wrong.sum()), spec=".3f")
+    return interval(area, clusters, n=int(wrong.sum()), spec=".3f", n_boot=n_boot, seed=seed)
 
 
 def plant_and_find(
