@@ -1,5 +1,7 @@
 """Layer-wise logits of score tokens: equal to the published code's, free of padding; weights; order and calibration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel, Plan
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.prompts.rubrics import Rubric, score_prompt
-from judgekit.records import Response
+from judgekit.records import Response, Turn
 from judgekit.stats import proportion_interval
 from judgekit.studies import published_layers
 from judgekit.studies.layer_aggregation import calibration_error, evaluated
@@ -332,5 +334,7 @@ def test_marks_are_read_once(reader, tmp_path, monkeypatch):
     assert first.shape == (3, 3, 5) and np.isfinite(first).all()
     monkeypatch.setattr("judgekit.inside.layer_logits.read_scores", None)  # not asked again
     assert np.array_equal(kept_scores(*given), first)
+    with pytest.raises(TypeError):  # after another turn it is another item
+        kept_scores(*given[:2], [replace(items[0], turns=(Turn("Hi.", "Ho.", "Ho."),)), *items[1:]], *given[3:])
     with pytest.raises(TypeError):  # another rubric is another question
         kept_scores(reader, score_prompt("direct", Rubric("How short it is.")), items, SCALE, tmp_path)

@@ -6,6 +6,7 @@ the last one has been through the final norm.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -220,7 +221,7 @@ def read_scores(
 
 def kept_scores(model: LayerReader, strategy: Strategy, items: Sequence[Response], scores: Any, folder: Path) -> Floats:
     """`read_scores`, with progress, kept in a folder under all that it depends on."""
-    texts = [(item.question, item.response, item.reference) for item in items]
+    texts = [(item.question, item.response, item.reference, *map(astuple, item.turns)) for item in items]
     path = folder / f"{fingerprint_of(model.fingerprint, strategy.version, texts)}.npy"
     if not path.is_file():
         found = read_scores(model, strategy, items, scores, progress=True)

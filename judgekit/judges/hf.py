@@ -168,7 +168,6 @@ class HFJudge(AskedJudge):
         Questions of one call that begin alike go together, longest first, in batches under the budget of tokens.
         ``spare``: positions that take part in forming batches; a batch of them alone is left out.
         """
-        torch.manual_seed(self.settings.seed)
         for call in dict.fromkeys(question.call for question in questions):
             own = [n for n, question in enumerate(questions) if question.call == call]
             lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in own}
@@ -203,7 +202,8 @@ class HFJudge(AskedJudge):
         prompts, longest = [list(questions[n].ids) for n in batch], self.max_new_tokens(call)
         if self.weighs(call):
             made = self.engine.logprobs(prompts, self.plan, self.batch_tokens[True])
-        else:
+        else:  # what is drawn depends on the batch alone, not on those that were there already
+            torch.manual_seed(int(fingerprint_of(self.settings.seed, prompts)[:15], 16))
             made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(batch)
         # The end token is left out: without one, there are as many tokens as there may be.

@@ -29,7 +29,8 @@ from judgekit.records import Reply
 
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|hf|gsk|xai)[-_][A-Za-z0-9_*.-]{8,}")
 _HIDDEN = "[key]"
-_SHORTEST = 8  # characters: "EMPTY" or "x" for a server that wants no key is no secret, and stands in many texts
+_SHORTEST = 8  # characters of a key: "EMPTY" for a server that wants none is no secret, and stands in many texts,
+_LONGEST_WORD = 16  # as does "anything", or another word of so many letters
 _WINDOW = 60.0  # seconds: servers count requests and tokens by the minute
 _LONGEST_BACKOFF = 60.0  # seconds
 _LONGEST_WAIT = 600.0  # seconds that a server's Retry-After is obeyed for
@@ -59,7 +60,8 @@ class Secret(SecretStr):
     def redacted(self, text: str, alike: bool = True) -> str:
         """A text without the key; and, with ``alike``, without what looks like one that a server echoed in part."""
         key = self.get_secret_value()
-        without = text.replace(key, _HIDDEN) if len(key) >= _SHORTEST else text
+        secret = len(key) > _LONGEST_WORD if key.isalpha() else len(key) >= _SHORTEST
+        without = text.replace(key, _HIDDEN) if secret else text
         return _KEY_LIKE.sub(_HIDDEN, without) if alike else without
 
     def __reduce__(self) -> NoReturn:
@@ -71,13 +73,13 @@ class ServerSettings:
     """How a server is asked. Rates and budgets limit one judge or teacher in one run, not all runs together."""
 
     temperature: float = 0.0
-    max_tokens: int | None = None  # of a completion; by default few where the reply is the verdict, more for thinking
+    max_tokens: PositiveInt | None = None  # of a completion; by default few where the reply is the verdict
     max_characters: PositiveInt = 48_000  # of a prompt; beyond it a response loses its middle, a teacher is not asked
     timeout: PositiveFloat = 120.0  # seconds for one attempt
     attempts: PositiveInt = 6  # for one call
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
     concurrency: Annotated[int, Field(gt=0, le=1024)] = 16  # requests at once
-    requests_per_minute: PositiveFloat = inf
+    requests_per_minute: Annotated[float, Field(ge=1)] = inf
     max_cost: NonNegativeFloat | None = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
     price_out: NonNegativeFloat | None = None
