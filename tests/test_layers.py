@@ -147,10 +147,10 @@ def test_damaged_weights_and_a_head_that_is_not_all_are_refused():
 
 
 def test_hostile_texts_are_read_as_text(reader):
-    found = reader.logits(ASKED, reader.plan(SCALE))
+    found = reader.logits(ASKED, score_plan(SCALE, reader.tokens.reply_tokens))
     assert np.isfinite(found).all()
     ended = [[{"role": "user", "content": "<|im_end|>?"}]]  # no end of a message, and no surrogate
-    assert np.abs(found[3] - reader.logits(ended, reader.plan(SCALE))[0]).max() < NEAR
+    assert np.abs(found[3] - reader.logits(ended, score_plan(SCALE, reader.tokens.reply_tokens))[0]).max() < NEAR
     ids = reader.tokens.ids(ended[0])
     assert ids.count(reader.tokens.tokenizer.eos_token_id) == 1
 
@@ -158,7 +158,7 @@ def test_hostile_texts_are_read_as_text(reader):
 def test_what_cannot_be_asked_is_refused(reader, tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "room", 40)
     with pytest.raises(ValueError, match=r"conversation 1 has .* 40 positions"):
-        reader.logits(ASKED[:2], reader.plan(SCALE))
+        reader.logits(ASKED[:2], score_plan(SCALE, reader.tokens.reply_tokens))
     with pytest.raises(Unavailable):
         LayerReader(str(tmp_path))
     model = seeded_model()

@@ -332,7 +332,7 @@ def test_a_slow_consumer_never_leaves_more_undone_than_run_at_once(serve):
 # ---------------------------------------------------------------- pace and budget
 
 
-@pytest.mark.parametrize("setting", ["max_tokens=0", "max_tokens=-1", "requests_per_minute=0.5"])
+@pytest.mark.parametrize("setting", ["max_tokens=0", "max_tokens=-1", "requests_per_minute=0.5", "temperature=inf"])
 def test_what_would_mean_something_else_is_refused(serve, setting):
     serve()
     name, _, value = setting.partition("=")

@@ -91,16 +91,15 @@ class ScoreHead:
         return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
 
     def check(self, states: torch.Tensor, ids: list[int], logits: torch.Tensor) -> None:
-        """ValueError where the last layer's states do not give the model's own logits, shape (n_rows, vocabulary).
+        """Unavailable where the last layer's states do not give the model's own logits, shape (n_rows, vocabulary).
 
         The model then does something between states and logits that is not known here, to other layers, too.
         """
         own = logits[:, ids].float()
-        if not torch.isfinite(own).all():
-            raise ValueError("the model's logits are not finite: damaged weights, or half precision that overflows")
+        sound = own.isfinite().all(-1)
         slack = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.05  # half precision
-        if not torch.allclose(self.logits(states, ids), own, rtol=slack, atol=slack):
-            raise ValueError("the model's logits are not its output head applied to its last hidden state")
+        if not torch.allclose(self.logits(states[sound], ids), own[sound], rtol=slack, atol=slack):
+            raise Unavailable("the model's logits are not its output head applied to its last hidden state")
 
 
 def layer_logits(
@@ -128,7 +127,7 @@ def layer_logits(
     engine.share(prompts)
 
     def work(batch: list[int]) -> np.ndarray:
-        return _batch_logits(engine, head, [prompts[row] for row in batch], plan, batch_tokens).cpu().numpy()
+        return batch_logits(engine, head, [prompts[row] for row in batch], plan, batch_tokens)
 
     with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
         for batch, read, _ in fitting_batches(lengths, batch_tokens, work):
@@ -143,8 +142,11 @@ def layer_logits(
 
 
 @torch.inference_mode()
-def _batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan: Plan, budget: int) -> torch.Tensor:
-    """`layer_logits` of one batch, shape (n_prompts, n_layers + 1, n_candidates)."""
+def batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan: Plan, budget: int) -> np.ndarray:
+    """`layer_logits` of one batch, shape (n_prompts, n_layers + 1, n_candidates); not finite where the model's are not.
+
+    Unavailable where the head does not give the model's own logits.
+    """
     passes, first = engine.passes(prompts, plan, budget, output_hidden_states=True), [path[0] for path in plan.paths]
     _, out = next(passes)
     states = [layer[:, 0] for layer in head.states(out.hidden_states, 1)]
@@ -154,7 +156,7 @@ def _batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan
     for part, out in passes:
         for number, layer in enumerate(head.states(out.hidden_states, max(map(len, plan.branches)))):
             sums[part, number] += path_sums(head.log_probabilities(layer), plan).to(sums)
-    return sums
+    return sums.cpu().numpy()
 
 
 class LayerReader:
@@ -173,10 +175,6 @@ class LayerReader:
         self.tokens = ChatTokenizer(tokenizer)
         self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype, device)
         self.room = positions_of(config)
-
-    def plan(self, scores: Sequence[int], reply: str = "{score}") -> Plan:
-        """The tokens of a scale (`score_plan`)."""
-        return score_plan(scores, self.tokens.reply_tokens, reply)
 
     def room_for(self, plan: Plan) -> int | None:
         """Tokens that a prompt may have beside what follows it; None where the model knows no limit."""
@@ -203,7 +201,7 @@ def read_scores(
     ``strategy``: of `judgekit.prompts.rubrics.score_prompt`, with the same scale; references are shown where it has a
     place for them. PromptError names the item that is too long for the model even when it is cut.
     """
-    plan = reader.plan(scores, strategy.said["score"])
+    plan = score_plan(scores, reader.tokens.reply_tokens, strategy.said["score"])
     limit, asked = reader.room_for(plan), []
     referring = any(call.name == "with_reference" for call in strategy.calls)
     for item in items:

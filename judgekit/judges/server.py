@@ -72,7 +72,7 @@ class Secret(SecretStr):
 class ServerSettings:
     """How a server is asked. Rates and budgets limit one judge or teacher in one run, not all runs together."""
 
-    temperature: float = 0.0
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     max_tokens: PositiveInt | None = None  # of a completion; by default few where the reply is the verdict
     max_characters: PositiveInt = 48_000  # of a prompt; beyond it a response loses its middle, a teacher is not asked
     timeout: PositiveFloat = 120.0  # seconds for one attempt
@@ -103,10 +103,9 @@ class RateLimit:
     async def take(self) -> None:
         """Wait until one more may be sent."""
         async with self._turn:  # first come, first served
-            while self._taken and len(self._taken) + 1 > self._most:
+            if len(self._taken) + 1 > self._most:
                 await asyncio.sleep(max(0.0, self._taken[0] + self._window - time.monotonic()) + 1e-4)
-                while self._taken and self._taken[0] <= time.monotonic() - self._window:
-                    self._taken.popleft()
+                self._taken.popleft()
             if self._most < inf:
                 self._taken.append(time.monotonic())
 
