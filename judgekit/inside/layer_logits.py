@@ -166,11 +166,11 @@ class LayerReader:
     ``float16``; ``auto``: bfloat16 where the processor has it); logits of score tokens are float32.
     """
 
-    def __init__(self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192) -> None:
+    def __init__(self, name: str, device: str = "cpu", dtype: str = "float32") -> None:
         files, auto = model_files(name), "bfloat16" if native_bf16() else "float32"
         dtype = auto if dtype == "auto" else dtype
         config, tokenizer = config_and_tokenizer(files, name)
-        self.name, self.batch_tokens = name, batch_tokens
+        self.name = name
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer)
         self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype, device)
@@ -190,7 +190,7 @@ class LayerReader:
         if limit is not None and (long := [row for row, prompt in enumerate(prompts) if len(prompt) > limit]):
             n_tokens = len(prompts[long[0]])
             raise ValueError(f"conversation {long[0]} has {n_tokens} tokens: {self.name} has {self.room} positions")
-        return layer_logits(self.engine, prompts, plan, normed, self.batch_tokens, progress)
+        return layer_logits(self.engine, prompts, plan, normed, progress=progress)
 
 
 def read_scores(

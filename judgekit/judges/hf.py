@@ -27,7 +27,6 @@ _WINDOW = 2048  # requests that are prepared at once
 BATCH_TOKENS = {"cpu": 1024 if torch.cpu.get_capabilities().get("amx_tile") else 4096, "cuda": 16_384}
 WRITTEN_TOKENS = {"cpu": 8192, "cuda": 16_384}  # where replies are written: each token takes all weights, for any rows
 _DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
-NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
 Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
 
 
@@ -156,7 +155,8 @@ class HFJudge(AskedJudge):
         budgets = [self.batch_tokens[self.weighs(call.name)] for call in self.strategy.calls]
         held = (self.positions or 0) if packs else max(budgets)
         notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
-        return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
+        bare = f"{self.model} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
+        return notes if self.tokens.templated else [*notes, bare]
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""

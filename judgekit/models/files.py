@@ -122,7 +122,7 @@ def on_hub(name: str) -> tuple[str, str]:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except Exception as absent:  # also of the HTTP library, where a connection breaks off
         known = "" if "/" in name else f"; {known_names(name, language_models())}"
-        reason = str(absent).partition("\n")[0]
+        reason = str(absent).partition("\n")[0] or type(absent).__name__
         raise Unavailable(f"{name}: no such folder, and cannot be fetched from the hub ({reason}){known}") from None
     check_folder(Path(path).parent)
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name

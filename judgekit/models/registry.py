@@ -94,7 +94,7 @@ def _download(name: str, entry: LanguageModel, target: Path) -> None:
     try:  # goes on where it was cut off
         hf_hub_download(entry.hub["repo"], entry.file, revision=entry.hub["commit"], local_dir=target.parent)
     except Exception as absent:  # also of the HTTP library, where a connection breaks off
-        reason = str(absent).partition("\n")[0]
+        reason = str(absent).partition("\n")[0] or type(absent).__name__
         raise Unavailable(f"{name}: cannot be fetched from the hub ({reason}); try again, or put {where}") from None
 
 
