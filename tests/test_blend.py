@@ -4,12 +4,14 @@ import json
 
 import pytest
 from notebook_functions import functions_of
+from tiny_causal import save_reward
 
 from judgekit.data import paths
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of, shipped_judges
 from judgekit.judges.blend import Blend, BlendJudge, lead_of, save_blend
 from judgekit.judges.names import slug
+from judgekit.models import Unavailable
 from judgekit.records import Reply
 from judgekit.report import load_data
 from judgekit.scoring.running import run_judge
@@ -64,6 +66,20 @@ def test_what_its_members_said_is_kept_for_other_weights(made, tmp_path, monkeyp
         given = run_judge(second, PAIRS, store, progress=False)
         run_judge(second, PAIRS, store, progress=False)
     assert {one.status for one in given} == {"ok"}
+
+
+def test_a_member_that_cannot_be_read_is_told_once_before_the_first_pair(made, tiny, tmp_path, judge_file, monkeypatch):
+    reads = []
+
+    def damaged(*given, **_):
+        reads.append(given)
+        raise Unavailable("weights are missing")
+
+    monkeypatch.setattr("judgekit.judges.reward.load_network", damaged)
+    name = made(1.0, {f"reward/{save_reward(tiny, tmp_path / 'reward')}": 1.0}).name
+    rows = [{"question": "Why?", "response_a": "So.", "response_b": str(n)} for n in range(3)]
+    code, _, said = judge_file(name, rows=rows)
+    assert (code, len(reads)) == (2, 1) and "weights are missing" in said
 
 
 def test_a_member_without_probabilities_is_an_error_of_the_item(made, tmp_path):

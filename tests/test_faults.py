@@ -283,7 +283,7 @@ def test_one_pair_without_numbers_costs_no_other(tiny, name):
     requests = asked(3)
     requests[1] = Request("What is 1?", "\u20ac", "Nobody knows.", item_id="1")
     calm = {verdict.item_id: verdict for verdict in verdicts_of(judge, asked(3))}
-    engine = judge.reader.engine if hasattr(judge, "reader") else judge.engine
+    engine = judge.engine
     rare = judge.tokens.plain_ids("\u20ac")[-1]
     with torch.no_grad():
         engine.model.get_input_embeddings().weight[rare] = float("nan")
@@ -379,7 +379,8 @@ def test_an_adapter_with_a_flipped_bit_is_found(tmp_path):
 @pytest.mark.usefixtures("exact")
 def test_layers_halve_their_batches_where_memory_runs_out(tiny, monkeypatch):
     plain, short = LayeredJudge(str(tiny)), LayeredJudge(str(tiny))
-    seen = short_of_memory(monkeypatch, short.reader.engine, lambda rows, columns: rows > 2)
+    short.load()
+    seen = short_of_memory(monkeypatch, short.engine, lambda rows, columns: rows > 2)
     for one, other in zip(plain.judge(asked(6)), short.judge(asked(6)), strict=True):
         assert (one.verdict, one.status) == (other.verdict, other.status)
         assert one.p_first == pytest.approx(other.p_first, abs=1e-5)
@@ -390,7 +391,8 @@ def test_one_prompt_that_does_not_fit_costs_no_other(tiny, monkeypatch):
     judge = LayeredJudge(str(tiny))
     requests = [*asked(2), Request("Long?", "very " * 400, "no", item_id="long")]
     longest = max(judge.measure(next(judge.steps(r)).messages) for r in requests[:2]) + 50
-    short_of_memory(monkeypatch, judge.reader.engine, lambda rows, columns: columns > longest)
+    judge.load()
+    short_of_memory(monkeypatch, judge.engine, lambda rows, columns: columns > longest)
     replies = judge.judge(requests)
     assert [reply.status for reply in replies] == ["ok", "ok", "error"]
     assert "do not fit into the memory" in replies[2].raw
@@ -398,10 +400,11 @@ def test_one_prompt_that_does_not_fit_costs_no_other(tiny, monkeypatch):
 
 def test_other_failures_are_not_taken_for_memory(tiny, monkeypatch):
     judge = LayeredJudge(str(tiny))
+    judge.load()
 
     def broken(**_):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(judge.reader.engine.model, "forward", broken)
+    monkeypatch.setattr(judge.engine.model, "forward", broken)
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         judge.judge(asked(2))

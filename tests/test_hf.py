@@ -3,6 +3,7 @@
 from dataclasses import replace
 from shutil import copytree
 
+import httpx2
 import pytest
 import torch
 from judged_file import rows_of_pairs
@@ -14,7 +15,8 @@ from judgekit.judges import Judge, Request, hf, load_judge, request_of
 from judgekit.models import Unavailable
 from judgekit.models.causal import memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.files import model_files
+from judgekit.models.files import model_files, on_hub
+from judgekit.models.registry import fetch_model
 from judgekit.prompts import strategy_names
 from judgekit.records import PreferencePair
 from judgekit.scoring import run_judge
@@ -318,10 +320,13 @@ def test_prompts_that_begin_alike_are_read_once(tiny, monkeypatch):
     assert in_families < sum(rows * columns for rows, columns in seen) - 3 * n_first
 
 
-@pytest.mark.parametrize("strategy", ["pairwise", "single"])
-def test_a_resumed_run_gives_bit_for_bit_what_an_unbroken_one_gives(tiny, strategy, tmp_path):
+@pytest.mark.parametrize(
+    ("strategy", "asked"),
+    [("pairwise", {"mode": "one_pass"}), ("single", {"mode": "one_pass"}), ("letter", {"temperature": 1.0})],
+)
+def test_a_resumed_run_gives_bit_for_bit_what_an_unbroken_one_gives(tiny, strategy, asked, tmp_path):
     """Batches are formed with what is known already; formed without it, numbers differ in their last bits."""
-    settings = {"mode": "one_pass", "batch_tokens": 1500, "dtype": "bfloat16"}
+    settings = asked | {"batch_tokens": 1500, "dtype": "bfloat16"}
     items = [PreferencePair(f"{n}", "x", r.question, r.first, r.second) for n, r in enumerate([*FAMILY, *REQUESTS])]
     whole = run_judge(judge_of(tiny, strategy, **settings), items, VerdictStore(":memory:"), progress=False)
     with VerdictStore(tmp_path / "verdicts.sqlite") as store:
@@ -341,7 +346,7 @@ def test_a_resumed_run_gives_bit_for_bit_what_an_unbroken_one_gives(tiny, strate
         n_kept, again = store.count(killed.fingerprint), judge_of(tiny, strategy, **settings)
         resumed = run_judge(again, items, store, progress=False)
         assert 0 < n_kept < store.count(again.fingerprint)
-    assert [(v.p_a, v.p_b, v.p_tie) for v in resumed] == [(v.p_a, v.p_b, v.p_tie) for v in whole]
+    assert [(v.p_a, v.p_b, v.p_tie, v.raw) for v in resumed] == [(v.p_a, v.p_b, v.p_tie, v.raw) for v in whole]
 
 
 def test_replies_are_durable_batch_by_batch(tiny):
@@ -422,6 +427,24 @@ def test_a_hub_name_stands_for_a_commit(tiny, tmp_path, monkeypatch):
     assert model_files(f"tiny/judge@{commit}") == found
     with pytest.raises(Unavailable, match="cannot be fetched from the hub"):
         model_files("tiny/judge@v2")
+
+
+@pytest.mark.parametrize("fetch", [on_hub, lambda name: fetch_model("qwen2.5-coder-0.5b")])
+def test_a_connection_that_breaks_off_is_told_as_any_other_failure(fetch, monkeypatch, tmp_path):
+    def broken(*given, **options):
+        raise httpx2.ReadError("connection reset")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", broken)
+    monkeypatch.setattr("judgekit.models.registry.present", lambda name: None)
+    monkeypatch.setattr("judgekit.models.registry._cache", lambda: tmp_path)
+    with pytest.raises(Unavailable, match=r"cannot be fetched from the hub \(connection reset\)"):
+        fetch("owner/model")
+
+
+def test_a_file_with_a_plus_in_its_name_is_a_file_and_no_adapter(tmp_path):
+    (tmp_path / "command-r+.gguf").write_bytes(b"GGUF")
+    with pytest.raises(Unavailable, match=r"command-r\+\.gguf: cannot be read as GGUF"):
+        model_files(str(tmp_path / "command-r+.gguf"))
 
 
 @pytest.mark.parametrize(

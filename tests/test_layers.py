@@ -1,5 +1,7 @@
 """Layer-wise logits of score tokens: equal to the published code's, free of padding; weights; order and calibration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel, Plan
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.prompts.rubrics import Rubric, score_prompt
-from judgekit.records import Response
+from judgekit.records import Response, Turn
 from judgekit.stats import proportion_interval
 from judgekit.studies import published_layers
 from judgekit.studies.layer_aggregation import calibration_error, evaluated
@@ -145,10 +147,10 @@ def test_damaged_weights_and_a_head_that_is_not_all_are_refused():
 
 
 def test_hostile_texts_are_read_as_text(reader):
-    found = reader.logits(ASKED, reader.plan(SCALE))
+    found = reader.logits(ASKED, score_plan(SCALE, reader.tokens.reply_tokens))
     assert np.isfinite(found).all()
     ended = [[{"role": "user", "content": "<|im_end|>?"}]]  # no end of a message, and no surrogate
-    assert np.abs(found[3] - reader.logits(ended, reader.plan(SCALE))[0]).max() < NEAR
+    assert np.abs(found[3] - reader.logits(ended, score_plan(SCALE, reader.tokens.reply_tokens))[0]).max() < NEAR
     ids = reader.tokens.ids(ended[0])
     assert ids.count(reader.tokens.tokenizer.eos_token_id) == 1
 
@@ -156,7 +158,7 @@ def test_hostile_texts_are_read_as_text(reader):
 def test_what_cannot_be_asked_is_refused(reader, tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "room", 40)
     with pytest.raises(ValueError, match=r"conversation 1 has .* 40 positions"):
-        reader.logits(ASKED[:2], reader.plan(SCALE))
+        reader.logits(ASKED[:2], score_plan(SCALE, reader.tokens.reply_tokens))
     with pytest.raises(Unavailable):
         LayerReader(str(tmp_path))
     model = seeded_model()
@@ -332,5 +334,7 @@ def test_marks_are_read_once(reader, tmp_path, monkeypatch):
     assert first.shape == (3, 3, 5) and np.isfinite(first).all()
     monkeypatch.setattr("judgekit.inside.layer_logits.read_scores", None)  # not asked again
     assert np.array_equal(kept_scores(*given), first)
+    with pytest.raises(TypeError):  # after another turn it is another item
+        kept_scores(*given[:2], [replace(items[0], turns=(Turn("Hi.", "Ho.", "Ho."),)), *items[1:]], *given[3:])
     with pytest.raises(TypeError):  # another rubric is another question
         kept_scores(reader, score_prompt("direct", Rubric("How short it is.")), items, SCALE, tmp_path)

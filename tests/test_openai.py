@@ -15,7 +15,8 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.generative import Completion, token_probabilities
 from judgekit.judges.openai import OpenAIJudge, Settings
-from judgekit.judges.server import Budget, RateLimit, retry_after
+from judgekit.judges.server import Budget, RateLimit, Secret, retry_after
+from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, load_strategy, strategy_names
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring import run_judge, waiting_requests
@@ -329,6 +330,14 @@ def test_a_slow_consumer_never_leaves_more_undone_than_run_at_once(serve):
 
 
 # ---------------------------------------------------------------- pace and budget
+
+
+@pytest.mark.parametrize("setting", ["max_tokens=0", "max_tokens=-1", "requests_per_minute=0.5", "temperature=inf"])
+def test_what_would_mean_something_else_is_refused(serve, setting):
+    serve()
+    name, _, value = setting.partition("=")
+    with pytest.raises(Unavailable, match=f"{name}='{value}'"):
+        judge_of(**{name: value})
 
 
 def test_no_window_holds_more_than_the_rate():

@@ -67,7 +67,8 @@ def test_a_rating_is_that_of_each_probe_by_itself(reader, classes):
 def test_the_best_share_is_rounded_down_and_best_first(reader):
     rated = evaluate_samples(SAMPLES, rater_on(reader))
     best = evaluate_samples(SAMPLES, rater_on(reader), top_percent=0.8)
-    assert len(best) == 3  # int(4 * 0.8)
+    assert len(best) == 3  # 3.2, rounded down
+    assert [len(evaluate_samples(SAMPLES[:1] * 100, rater_on(reader), top_percent=p)) for p in (0.29, 0.57)] == [29, 57]
     wanted = sorted(rated, key=lambda row: -row["total_expected"])[:3]
     assert [row["id"] for row in best] == [row["id"] for row in wanted]
     assert [{name: row[name] for name in sample} for sample, row in zip(SAMPLES, rated, strict=True)] == SAMPLES

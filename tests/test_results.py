@@ -140,6 +140,8 @@ def test_slugs():
     assert slug("encoder/minilm") == "minilm"
     assert slug("hf/Qwen/Qwen3-4B@main+adapters/x") == "qwen3_4b"
     assert slug("replay/gpt-4-vanilla-norules") == "gpt_4_vanilla_norules"
+    assert slug("hf/Qwen/Qwen3-4B@main+adapters/x#letter") == slug("hf/Qwen/Qwen3-4B#letter") == "qwen3_4b_letter"
+    assert slug("openai/gpt-4o#prompts/short.txt") == slug("openai/gpt-4o#short.txt") == "gpt_4o_short_txt"
     names = ["hf/Qwen/Qwen3-4B", "hf/Qwen/Qwen3-4B@main+x"]
     with pytest.raises(ValueError, match="share the slug 'qwen3_4b'"):
         unique_slugs(names)

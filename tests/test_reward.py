@@ -84,6 +84,13 @@ def test_a_long_response_is_cut_at_its_end(folder):
     assert judge.fingerprint != load_judge(f"reward/{folder}").fingerprint
 
 
+def test_what_is_cut_off_before_it_differs_is_an_error_and_no_tie(folder):
+    judge = load_judge(f"reward/{folder}", settings={"max_tokens": 60})
+    unread, alike = judge.judge([Request("Why? " * 99, "This.", "That."), Request("Why? " * 99, "This.", "This.")])
+    assert (unread.status, unread.verdict, alike.verdict) == ("error", None, "tie")
+    assert "60 tokens" in unread.raw
+
+
 def test_ties_come_from_a_fitted_model(tmp_path, folder):
     ties = {"scale": 0.01, "log_nu": 2.0, "n_pairs": 100, "n_ties": 40}
     (tmp_path / "ties.json").write_text(json.dumps(ties), encoding="utf-8")

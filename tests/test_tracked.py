@@ -81,6 +81,13 @@ def test_a_set_that_is_tracked_is_not_asked_again_where_another_one_is_added(fil
         assert TrackedJudge(file).holds(known["whole"], ORDERS)
 
 
+def test_a_pair_that_sets_share_stays_for_the_one_that_keeps_it(file, pairs, verdicts):
+    shared = [verdict for verdict in verdicts if verdict.item_id == pairs[0].item_id]
+    for given in ((pairs[:1], shared), ([], [])):
+        track_verdicts(file, load_judge(NAME), {"more": given}, {})
+        assert TrackedJudge(file).holds(pairs, ORDERS)
+
+
 def test_no_text_is_kept(file, pairs):
     table = pd.read_parquet(file)
     assert tuple(table.columns) == COLUMNS and len(table) == 2 * len(pairs)

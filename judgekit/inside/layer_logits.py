@@ -6,6 +6,7 @@ the last one has been through the final norm.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,16 +91,15 @@ class ScoreHead:
         return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
 
     def check(self, states: torch.Tensor, ids: list[int], logits: torch.Tensor) -> None:
-        """ValueError where the last layer's states do not give the model's own logits, shape (n_rows, vocabulary).
+        """Unavailable where the last layer's states do not give the model's own logits, shape (n_rows, vocabulary).
 
         The model then does something between states and logits that is not known here, to other layers, too.
         """
         own = logits[:, ids].float()
-        if not torch.isfinite(own).all():
-            raise ValueError("the model's logits are not finite: damaged weights, or half precision that overflows")
+        sound = own.isfinite().all(-1)
         slack = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.05  # half precision
-        if not torch.allclose(self.logits(states, ids), own, rtol=slack, atol=slack):
-            raise ValueError("the model's logits are not its output head applied to its last hidden state")
+        if not torch.allclose(self.logits(states[sound], ids), own[sound], rtol=slack, atol=slack):
+            raise Unavailable("the model's logits are not its output head applied to its last hidden state")
 
 
 def layer_logits(
@@ -127,7 +127,7 @@ def layer_logits(
     engine.share(prompts)
 
     def work(batch: list[int]) -> np.ndarray:
-        return _batch_logits(engine, head, [prompts[row] for row in batch], plan, batch_tokens).cpu().numpy()
+        return batch_logits(engine, head, [prompts[row] for row in batch], plan, batch_tokens)
 
     with progress_bar(len(lengths), "layers", "prompt", shown=progress) as bar:
         for batch, read, _ in fitting_batches(lengths, batch_tokens, work):
@@ -142,8 +142,11 @@ def layer_logits(
 
 
 @torch.inference_mode()
-def _batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan: Plan, budget: int) -> torch.Tensor:
-    """`layer_logits` of one batch, shape (n_prompts, n_layers + 1, n_candidates)."""
+def batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan: Plan, budget: int) -> np.ndarray:
+    """`layer_logits` of one batch, shape (n_prompts, n_layers + 1, n_candidates); not finite where the model's are not.
+
+    Unavailable where the head does not give the model's own logits.
+    """
     passes, first = engine.passes(prompts, plan, budget, output_hidden_states=True), [path[0] for path in plan.paths]
     _, out = next(passes)
     states = [layer[:, 0] for layer in head.states(out.hidden_states, 1)]
@@ -153,7 +156,7 @@ def _batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan
     for part, out in passes:
         for number, layer in enumerate(head.states(out.hidden_states, max(map(len, plan.branches)))):
             sums[part, number] += path_sums(head.log_probabilities(layer), plan).to(sums)
-    return sums
+    return sums.cpu().numpy()
 
 
 class LayerReader:
@@ -163,19 +166,15 @@ class LayerReader:
     ``float16``; ``auto``: bfloat16 where the processor has it); logits of score tokens are float32.
     """
 
-    def __init__(self, name: str, device: str = "cpu", dtype: str = "float32", batch_tokens: int = 8192) -> None:
+    def __init__(self, name: str, device: str = "cpu", dtype: str = "float32") -> None:
         files, auto = model_files(name), "bfloat16" if native_bf16() else "float32"
         dtype = auto if dtype == "auto" else dtype
         config, tokenizer = config_and_tokenizer(files, name)
-        self.name, self.batch_tokens = name, batch_tokens
+        self.name = name
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer)
         self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype, device)
         self.room = positions_of(config)
-
-    def plan(self, scores: Sequence[int], reply: str = "{score}") -> Plan:
-        """The tokens of a scale (`score_plan`)."""
-        return score_plan(scores, self.tokens.reply_tokens, reply)
 
     def room_for(self, plan: Plan) -> int | None:
         """Tokens that a prompt may have beside what follows it; None where the model knows no limit."""
@@ -191,7 +190,7 @@ class LayerReader:
         if limit is not None and (long := [row for row, prompt in enumerate(prompts) if len(prompt) > limit]):
             n_tokens = len(prompts[long[0]])
             raise ValueError(f"conversation {long[0]} has {n_tokens} tokens: {self.name} has {self.room} positions")
-        return layer_logits(self.engine, prompts, plan, normed, self.batch_tokens, progress)
+        return layer_logits(self.engine, prompts, plan, normed, progress=progress)
 
 
 def read_scores(
@@ -202,7 +201,7 @@ def read_scores(
     ``strategy``: of `judgekit.prompts.rubrics.score_prompt`, with the same scale; references are shown where it has a
     place for them. PromptError names the item that is too long for the model even when it is cut.
     """
-    plan = reader.plan(scores, strategy.said["score"])
+    plan = score_plan(scores, reader.tokens.reply_tokens, strategy.said["score"])
     limit, asked = reader.room_for(plan), []
     referring = any(call.name == "with_reference" for call in strategy.calls)
     for item in items:
@@ -220,7 +219,7 @@ def read_scores(
 
 def kept_scores(model: LayerReader, strategy: Strategy, items: Sequence[Response], scores: Any, folder: Path) -> Floats:
     """`read_scores`, with progress, kept in a folder under all that it depends on."""
-    texts = [(item.question, item.response, item.reference) for item in items]
+    texts = [(item.question, item.response, item.reference, *map(astuple, item.turns)) for item in items]
     path = folder / f"{fingerprint_of(model.fingerprint, strategy.version, texts)}.npy"
     if not path.is_file():
         found = read_scores(model, strategy, items, scores, progress=True)

@@ -165,7 +165,7 @@ def evaluate_samples(
 
     ``samples``: each with ``question`` and ``response`` (or ``prediction``), other fields are carried along; or a file
     of them, JSON lines or a JSON list. ``probe``: ``gsm8k-binary``, ... (`rater_names`), or a folder of `save_rater`.
-    ``top_percent``: share in (0, 1] that is kept, best first: ``int(n * top_percent)`` samples; 1 keeps all in order.
+    ``top_percent``: share in (0, 1] that is kept, best first, rounded down to whole samples; 1 keeps all in order.
 
     PairFileError names place and field of a bad sample; RaterError and ProbeError where the probes cannot be had or
     used; ValueError where ``top_percent`` is not in (0, 1].
@@ -208,4 +208,4 @@ def best(rated: Sequence[dict[str, Any]], share: float) -> list[dict[str, Any]]:
         total = float("-inf") if row[TOTAL] is None else row[TOTAL]  # a model may have given none
         return -row.get(EXPECTED, total), -total
 
-    return sorted(rated, key=rank)[: int(len(rated) * share)]
+    return sorted(rated, key=rank)[: int(round(len(rated) * share, 6))]  # 0.29 of 100 is 28.999...: 29

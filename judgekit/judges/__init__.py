@@ -73,6 +73,8 @@ def load_judge(
         _LOADED.setdefault(run, {})[judge.name] = judge.fingerprint
         return judge
     provider, _, model = name.partition("/")
+    if folder and provider not in (*_TRAINED, "replay") and name != "baseline/features":
+        raise UnknownJudge(f"{name} takes no folder; encoder/, probe/, blend/ and replay/ do; hf/<folder> says it")
     if provider in ASKED:
         return _found("generative", "load_asked")(asked_kind(provider), model, settings)
     if settings:
@@ -106,7 +108,7 @@ def model_of_run(name: str, run: str) -> Path | None:
     if provider == "replay" and paths.NAME.fullmatch(model):
         file = paths.run_folder(run, "data") / f"asked_{model}.parquet"
         return file if file.is_file() else None
-    if provider not in (*_TRAINED, "baseline"):
+    if provider not in _TRAINED and name != "baseline/features":
         return None
     folder = paths.run_folder(run, "models") / _TRAINED.get(provider, ("",))[-1] / model
     return folder if folder.is_dir() else None  # a training that was not finished is refused, not passed over

@@ -69,6 +69,11 @@ class BlendJudge(EncoderJudge):
         parts = [(member, judge.fingerprint, judge.decoding) for member, judge in self.members.items()]
         self.fingerprint = fingerprint_of("blend", 1, own, parts)
 
+    def load(self) -> None:
+        """Read the weights of members that have not read theirs."""
+        for member in self.members.values():
+            getattr(member, "load", lambda: None)()
+
     def preferences(self, requests: Sequence[Request], scores: Floats) -> Floats:
         difference = self.blend.features * (scores[:, 0] - scores[:, 1])
         for member, weight in self.blend.members.items():

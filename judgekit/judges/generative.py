@@ -101,6 +101,7 @@ class AskedJudge(Judge):
     labels: Sequence[str]  # that a verdict may be
     limit: int | None = None  # of the size of a prompt, by `measure`
     budget: Any = None  # of one that costs
+    judge_stream: Callable[..., Stream]  # see `judgekit.judges.base.Judge`
 
     def name_of(self, model: str) -> str:
         """Provider and model, and the strategy where it is not the assignment's."""
@@ -118,10 +119,6 @@ class AskedJudge(Judge):
     def max_new_tokens(self, call: str) -> int:
         """Longest completion of a call; by default short where the reply is the verdict alone."""
         return _CLOSED_TOKENS if self.strategy.closed and call == self.strategy.calls[-1].name else OPEN_TOKENS
-
-    def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
-        """Yield replies as they are finished: see `judgekit.judges.base.Judge`."""
-        raise NotImplementedError
 
     def judge(self, requests: list[Request]) -> list[Reply]:
         """Reply to each request, in order."""

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps, Stream
 from judgekit.models import Unavailable
-from judgekit.models.causal import Plan, families, fitting_batches, load_model, memory_estimate, plan_of
+from judgekit.models.causal import families, fitting_batches, load_model, memory_estimate, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
@@ -27,7 +27,6 @@ _WINDOW = 2048  # requests that are prepared at once
 BATCH_TOKENS = {"cpu": 1024 if torch.cpu.get_capabilities().get("amx_tile") else 4096, "cuda": 16_384}
 WRITTEN_TOKENS = {"cpu": 8192, "cuda": 16_384}  # where replies are written: each token takes all weights, for any rows
 _DECODING = ("mode", "max_new_tokens", "max_prompt_tokens", "temperature", "seed", "thinking")
-NO_TEMPLATE = "has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
 Results = dict[int, Any]  # position of a question to its completion, or to the exception in place of one
 
 
@@ -100,7 +99,7 @@ class HFJudge(AskedJudge):
 
     provider = "hf"
     settings_kind: type[Any] = Settings
-    plan: Plan | None = None  # the replies that are weighed in place of a written one
+    plan: Any = None  # a `judgekit.models.causal.Plan` of the replies that are weighed in place of a written one
     forms_batches = True  # of prompts, with those whose reply is known already: numbers depend a little on the batch
 
     def __init__(self, model: str, settings: Any = None, demonstrations: Sequence[Any] = ()) -> None:
@@ -108,29 +107,36 @@ class HFJudge(AskedJudge):
         self.strategy = strategy = load_strategy(settings.strategy, settings.policy, demonstrations)
         if settings.mode == "one_pass" and strategy.flow == "swap":
             raise Unavailable(f"strategy {settings.strategy!r} weighs explanations: mode=one_pass writes none")
-        self.files = model_files(model)
-        self.config, tokenizer = config_and_tokenizer(self.files, model)
-        self.tokens = ChatTokenizer(tokenizer, settings.thinking)
-        self.ends = end_tokens(self.files, self.config, tokenizer)
+        self._open(model)
         if settings.mode == "one_pass":
             said: dict[Any, str] = {label: strategy.said[label] for label in strategy.labels}
             if strategy.kind == "single":
                 said = {float(mark): f"Rating: [[{mark}]]" for mark in _MARKS}
             self.plan = plan_of(said, self.tokens.reply_tokens)
-        self.model, self.name, self.labels = model, self.name_of(model), strategy.labels
-        self.engine: Any = None
-        self.device, self.dtype, weighed = computing(settings)
-        self.batch_tokens = {True: weighed, False: computing(settings, WRITTEN_TOKENS)[2]}  # by what `weighs` says
+        self.name, self.labels = self.name_of(model), strategy.labels
         self.fingerprint = fingerprint_of(self.provider, _FORMATS[settings.mode], self.files.digest, strategy.version)
         aside = getattr(settings, "max_model_len", None)  # for vLLM
         decoding = {name: getattr(settings, name) for name in _DECODING} | {"dtype": self.dtype}
         self.decoding = json.dumps(decoding | ({"max_model_len": aside} if aside else {}), sort_keys=True)
-        self.positions = min((n for n in (positions_of(self.config), aside) if n is not None), default=None)
         written = max(self.max_new_tokens(call.name) for call in strategy.calls)
         if self.positions is not None and self.positions <= written:
             raise Unavailable(f"{model} has {self.positions} positions: max_new_tokens leaves no room for a prompt")
         limits = (settings.max_prompt_tokens, self.positions and self.positions - written)
         self.limit = min((n for n in limits if n is not None), default=None)
+
+    def _open(self, model: str) -> None:
+        """Everything about a model but its weights."""
+        settings: Any = self.settings
+        self.model, self.files = model, model_files(model)
+        self.config, tokenizer = config_and_tokenizer(self.files, model)
+        self.tokens = ChatTokenizer(tokenizer, getattr(settings, "thinking", False))
+        self.ends = end_tokens(self.files, self.config, tokenizer)
+        self.engine: Any = None
+        self.device, self.dtype, weighed = computing(settings)
+        self.batch_tokens = {True: weighed, False: computing(settings, WRITTEN_TOKENS)[2]}  # by what `weighs` says
+        self.shares = getattr(settings, "share_prefix", True)
+        room = (positions_of(self.config), getattr(settings, "max_model_len", None))
+        self.positions = min((n for n in room if n is not None), default=None)
 
     def measure(self, messages: Messages) -> int:
         return self.tokens.size(messages)
@@ -139,7 +145,7 @@ class HFJudge(AskedJudge):
         return self.plan is not None and call == self.strategy.calls[-1].name
 
     def max_new_tokens(self, call: str) -> int:
-        if self.plan is not None and self.weighs(call):
+        if self.weighs(call):
             return len(self.plan.forced) + max(map(len, self.plan.paths))
         return self.settings.max_new_tokens or super().max_new_tokens(call)
 
@@ -149,7 +155,8 @@ class HFJudge(AskedJudge):
         budgets = [self.batch_tokens[self.weighs(call.name)] for call in self.strategy.calls]
         held = (self.positions or 0) if packs else max(budgets)
         notes = [memory_estimate(self.model, self.config, getattr(torch, self.dtype), held)]
-        return notes if self.tokens.templated else [*notes, f"{self.model} {NO_TEMPLATE}"]
+        bare = f"{self.model} has no chat template: prompts are plain text under 'System:', 'User:', 'Assistant:'"
+        return notes if self.tokens.templated else [*notes, bare]
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
@@ -168,12 +175,11 @@ class HFJudge(AskedJudge):
         Questions of one call that begin alike go together, longest first, in batches under the budget of tokens.
         ``spare``: positions that take part in forming batches; a batch of them alone is left out.
         """
-        torch.manual_seed(self.settings.seed)
         for call in dict.fromkeys(question.call for question in questions):
             own = [n for n, question in enumerate(questions) if question.call == call]
             lengths = {n: len(questions[n].ids) + self.max_new_tokens(call) for n in own}
             # Writing takes a pass for every token of a batch, however few its rows: families would only make more.
-            apart = self.settings.share_prefix and self.engine.shares and self.weighs(call)
+            apart = self.shares and self.engine.shares and self.weighs(call)
             for family in families([questions[n].ids for n in own]) if apart else [range(len(own))]:
                 alike = {own[n]: lengths[own[n]] for n in family}
                 if set(alike) - spare:
@@ -183,7 +189,7 @@ class HFJudge(AskedJudge):
         self, questions: Sequence[Question], call: str, lengths: Mapping[int, int], spare: Set[int]
     ) -> Iterator[Results]:
         """`complete` for some questions of a call, after what they begin with was read."""
-        self.engine.share([questions[n].ids for n in lengths] if self.settings.share_prefix else [])
+        self.engine.share([questions[n].ids for n in lengths] if self.shares else [])
         weighed = self.weighs(call)
 
         def work(batch: list[int]) -> list[Any]:
@@ -202,8 +208,9 @@ class HFJudge(AskedJudge):
         started, call = time.perf_counter(), questions[batch[0]].call
         prompts, longest = [list(questions[n].ids) for n in batch], self.max_new_tokens(call)
         if self.weighs(call):
-            made = self.engine.logprobs(prompts, self.plan, self.batch_tokens[True])
-        else:
+            made = self.logprobs(prompts)
+        else:  # what is drawn depends on the batch alone, not on those that were there already
+            torch.manual_seed(int(fingerprint_of(self.settings.seed, prompts)[:15], 16))
             made = self.engine.generate(prompts, longest, self.settings.temperature)
         seconds = (time.perf_counter() - started) / len(batch)
         # The end token is left out: without one, there are as many tokens as there may be.
@@ -212,9 +219,13 @@ class HFJudge(AskedJudge):
             for n, row in zip(batch, made, strict=True)
         ]
 
+    def logprobs(self, prompts: Sequence[Any]) -> list[list[float]]:
+        """Log-probabilities of the plan's replies after each prompt."""
+        return self.engine.logprobs(prompts, self.plan, self.batch_tokens[True])
+
     def completed(self, question: Question, made: list[Any], seconds: float, ended: bool) -> Completion | ValueError:
         """A completion from the tokens written (``ended`` by the model or cut), or the log-probabilities of a plan."""
-        if self.plan is None or not self.weighs(question.call):
+        if not self.weighs(question.call):
             text, cut = self.tokens.tokenizer.decode(made, skip_special_tokens=True), None if ended else "length"
             return Completion(text, len(question.ids), len(made), seconds=seconds, cut=cut)
         try:

@@ -10,13 +10,13 @@ from judgekit.data.paths import NAME
 
 
 def slug(judge: str) -> str:
-    """The name of a judge in result keys: the last part without revision and adapter, other characters as ``_``.
+    """The name of a judge in result keys: model and strategy without folders, revision and adapter, in ``[a-z0-9_]``.
 
     >>> slug("hf/Qwen/Qwen3-4B@main"), slug("replay/pandalm-7b"), slug("openai/gpt-3.5")
     ('qwen3_4b', 'pandalm_7b', 'gpt_3_5')
     """
-    last = re.split("[@+]", judge)[0].rstrip("/").split("/")[-1]
-    name = re.sub("[^a-z0-9]+", "_", last.lower()).strip("_")
+    named = re.sub("[@+][^#]*", "", judge).rstrip("/")
+    name = re.sub("[^a-z0-9]+", "_", re.sub("[^#]*/", "", named).lower()).strip("_")
     if not name:
         raise ValueError(f"judge {judge!r} has no slug: declare one")
     return name

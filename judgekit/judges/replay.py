@@ -126,7 +126,8 @@ def track_verdicts(
                 rows.setdefault(key, (name, one.item_id, one.order, key, *given))
     held, said = _rows_of(path) if Path(path).is_file() else ([], {})
     if said and is_of(said, judge):
-        rows = {row["input"]: tuple(row.values()) for row in held if row["set"] not in judged} | rows
+        others = {row["input"]: tuple(row.values()) for row in held if row["set"] not in judged}
+        rows = others | rows | others  # a pair that is shared stays with the set that it stands under
     table = pa.Table.from_pandas(pd.DataFrame(list(rows.values()), columns=list(COLUMNS)), preserve_index=False)
     said = {"judge": judge.name, "fingerprint": judge.fingerprint, "decoding": judge.decoding, **about}
     with replaced(Path(path)) as temporary:

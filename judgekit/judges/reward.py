@@ -101,14 +101,17 @@ class RewardJudge(Judge):
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Score both responses of each request, each with its question alone, and compare."""
         started = time.perf_counter()
-        chats = [self.tokens.scored_ids(request.chat(side), self.limit) for request in requests for side in SIDES]
-        scores = np.reshape(self.score([ids for ids, _ in chats]), (-1, 2))
-        cut = np.reshape([was_cut for _, was_cut in chats], (-1, 2)).sum(axis=1)
+        chats = [[self.tokens.scored_ids(request.chat(side), self.limit) for side in SIDES] for request in requests]
+        scores = iter(self.score([ids for both in chats for ids, _ in both]))
+        replies = []
+        for request, both in zip(requests, chats, strict=True):
+            reply = self._reply(next(scores), next(scores))
+            if request.first != request.second and both[0] == both[1]:
+                why = f"the {len(both[0][0])} tokens that are read of both are the same: what differs was cut off"
+                reply = Reply(None, status="error", raw=why)
+            replies.append(replace(reply, truncated=sum(cut for _, cut in both)))
         taken = (time.perf_counter() - started) / max(1, len(requests))
-        return [
-            replace(self._reply(*map(float, pair)), seconds=taken, truncated=int(count))
-            for pair, count in zip(scores, cut, strict=True)
-        ]
+        return [replace(reply, seconds=taken) for reply in replies]
 
     def _reply(self, first: float, second: float) -> Reply:
         if not np.isfinite([first, second]).all():

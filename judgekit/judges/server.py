@@ -70,14 +70,14 @@ class Secret(SecretStr):
 class ServerSettings:
     """How a server is asked. Rates and budgets limit one judge or teacher in one run, not all runs together."""
 
-    temperature: float = 0.0
-    max_tokens: int | None = None  # of a completion; by default few where the reply is the verdict, more for thinking
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    max_tokens: PositiveInt | None = None  # of a completion; by default few where the reply is the verdict
     max_characters: PositiveInt = 48_000  # of a prompt; beyond it a response loses its middle, a teacher is not asked
     timeout: PositiveFloat = 120.0  # seconds for one attempt
     attempts: PositiveInt = 6  # for one call
     backoff: NonNegativeFloat = 0.5  # seconds to wait after the first failed attempt; doubles each time
     concurrency: Annotated[int, Field(gt=0, le=1024)] = 16  # requests at once
-    requests_per_minute: PositiveFloat = inf
+    requests_per_minute: Annotated[float, Field(ge=1)] = inf
     max_cost: NonNegativeFloat | None = None  # in the currency of the prices
     price_in: NonNegativeFloat | None = None  # per million tokens
     price_out: NonNegativeFloat | None = None
@@ -101,10 +101,9 @@ class RateLimit:
     async def take(self) -> None:
         """Wait until one more may be sent."""
         async with self._turn:  # first come, first served
-            while self._taken and len(self._taken) + 1 > self._most:
+            if len(self._taken) + 1 > self._most:
                 await asyncio.sleep(max(0.0, self._taken[0] + self._window - time.monotonic()) + 1e-4)
-                while self._taken and self._taken[0] <= time.monotonic() - self._window:
-                    self._taken.popleft()
+                self._taken.popleft()
             if self._most < inf:
                 self._taken.append(time.monotonic())
 
@@ -386,7 +385,7 @@ def server_of(environment: Mapping[str, str]) -> tuple[str, Secret]:
     url, key = (environment.get(name, "").strip() for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"))
     for name, value, example in (
         ("OPENAI_BASE_URL", url, "https://api.openai.com/v1 or http://localhost:8000/v1"),
-        ("OPENAI_API_KEY", key, "the server's key; any word for a server that wants none"),
+        ("OPENAI_API_KEY", key, "the server's key; EMPTY for a server that wants none"),
     ):
         if not value:
             raise Unavailable(f"the environment variable {name} is not set ({example})")

@@ -69,7 +69,7 @@ class VLLMJudge(HFJudge):
         decoding |= {"seed": self.settings.seed} if self.settings.temperature else {}
         asked: dict[tuple[int, Any], tuple[list[int], Any]] = {}
         for position, question in enumerate(questions):
-            if self.plan is not None and self.weighs(question.call):
+            if self.weighs(question.call):
                 for read, tokens in self.plan.nodes.items():
                     look = SamplingParams(max_tokens=1, temperature=0.0, logprob_token_ids=list(tokens))
                     asked[position, read] = [*question.ids, *self.plan.forced, *read], look
@@ -87,7 +87,7 @@ class VLLMJudge(HFJudge):
         """Completions from what vLLM returned, by position of the question."""
         done: Results = {}
         for position, question in enumerate(questions):
-            if self.plan is not None and self.weighs(question.call):
+            if self.weighs(question.call):
                 entries = {read: outputs[position, read].outputs[0].logprobs[0] for read in self.plan.nodes}
                 # Each token of a path is looked up where those before it were read.
                 sums = [sum(entries[p[:n]][token].logprob for n, token in enumerate(p)) for p in self.plan.paths]

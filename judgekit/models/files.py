@@ -82,7 +82,7 @@ def model_files(name: str, task: str = "CAUSAL_LM") -> ModelFiles:
     adapter, shipped = None, PRETRAINED / _SHIPPED[task] / name  # the base of what ships is fetched
     if (shipped / "training.json").is_file():
         name = str(shipped)
-    if not Path(name).is_dir() and "+" in name:
+    if "+" in name and not Path(name).exists():
         name, _, adapter = name.partition("+")
         _base_of(adapter, task)
     elif (Path(name) / _ADAPTER).is_file():
@@ -114,16 +114,15 @@ def _base_of(adapter: str, task: str) -> str:
 def on_hub(name: str) -> tuple[str, str]:
     """Hub name and commit of ``owner/model[@revision]``; Unavailable where there is none."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HFValidationError
 
     repository, _, revision = name.partition("@")
     if Path(repository).is_dir():
         raise Unavailable(f"{repository}: no model here (neither config.json nor {_ADAPTER})")
     try:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
-    except (HFValidationError, OSError) as absent:
+    except Exception as absent:  # also of the HTTP library, where a connection breaks off
         known = "" if "/" in name else f"; {known_names(name, language_models())}"
-        reason = str(absent).partition("\n")[0]
+        reason = str(absent).partition("\n")[0] or type(absent).__name__
         raise Unavailable(f"{name}: no such folder, and cannot be fetched from the hub ({reason}){known}") from None
     check_folder(Path(path).parent)
     return repository, Path(path).parent.name  # the cache keeps a commit's files in a folder of its name

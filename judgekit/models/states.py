@@ -114,9 +114,7 @@ class StateReader:
             states = self.model(ids, attention_mask=mask, output_hidden_states=True).hidden_states
         if len(states) < self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
-
-        stacked = {name: torch.stack([pool(states[layer], read, name) for layer in layers], dim=1) for name in poolings}
-        return {name: values.float().cpu().numpy() for name, values in stacked.items()}
+        return {name: np.stack([pool(states[layer], read, name) for layer in layers], axis=1) for name in poolings}
 
 
 def _cut(model: Any, top: int) -> int:
