@@ -1,8 +1,10 @@
 """Training a causal judge: recipes, rows, trainings that resume, adapters, rewards, memory."""
 
+import gc
 import json
 import re
 import shutil
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -341,7 +343,7 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, tiny, r):
     for pair, reply in zip(told[50:], replies, strict=True):
         with torch.inference_mode():
             chats = [chat.scored_ids(request_of(pair, "ab").chat(side), 600)[0] for side in ("first", "second")]
-            scores = [judge.network(torch.tensor([ids])).logits.item() for ids in chats]
+            scores = [judge.engine(torch.tensor([ids])).logits.item() for ids in chats]
         assert [reply.score_first, reply.score_second] == pytest.approx(scores, abs=1e-4)
         assert reply.p_first == pytest.approx(1 / (1 + np.exp(scores[1] - scores[0])), abs=1e-4)
 
@@ -407,6 +409,40 @@ def test_a_processor_with_bfloat16_trains_in_it_and_its_bare_adapter_is_no_base(
     assert losses[0] != losses[1] and losses[0] == pytest.approx(losses[1], rel=0.05)
     with pytest.raises(RecipeError, match="train it with merge: true"):
         train(tmp_path / "dpo", base=str(tmp_path / "True"), method="dpo", r=4)
+
+
+def test_what_is_trained_on_a_gpu_is_kept_in_float32_and_leaves_it_when_it_is_over(tmp_path, tiny, monkeypatch):
+    """Before, the new head of a reward model was in the base's bfloat16, where most of its steps were rounded away."""
+    monkeypatch.setattr("judgekit.training.causal.on_gpu", lambda recipe: recipe.bf16)  # a processor computes alike
+    made, kept = _make_trainer, []
+
+    def watched(*given):
+        trainer = made(*given)
+        weights = dict(trainer.model.named_parameters())
+        assert {w.dtype for w in weights.values() if w.requires_grad} == {torch.float32}
+        assert {w.dtype for w in weights.values() if not w.requires_grad} == {torch.bfloat16}
+        kept.append(weakref.ref(trainer.model))
+        return trainer
+
+    monkeypatch.setattr("judgekit.training.causal._make_trainer", watched)
+    monkeypatch.setattr("judgekit.training.causal.native_bf16", lambda: True)
+    gc.disable()  # which would free the model by chance
+    try:
+        train(tmp_path, base=str(tiny), method="reward", r=4, steps=2, merge=True)
+    finally:
+        gc.enable()
+    assert kept[0]() is None, "the next model would find it there"
+    assert load_file(tmp_path / "adapter_model.safetensors")["base_model.model.score.weight"].dtype == torch.float32
+
+
+def test_a_base_in_four_bits_is_loaded_where_its_process_trains(tiny, monkeypatch):
+    """Before, every process put it on the first GPU, and accelerate refused to train the second one."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    given = {}
+    monkeypatch.setattr("judgekit.training.causal.load_network", lambda *_, **options: given.update(options) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        load_base(CausalRecipe(str(tiny), r=4, quantise="4bit"))
+    assert given["device_map"] == "cuda" and given["quantization_config"].load_in_4bit  # that of LOCAL_RANK
 
 
 def test_training_stops_when_validation_stops_falling(tmp_path, tiny):

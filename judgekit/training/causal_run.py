@@ -1,11 +1,7 @@
 """Train a causal judge from a file: ``python -m judgekit.training.causal_run recipe.yaml``.
 
 On several GPUs: ``accelerate launch -m judgekit.training.causal_run recipe.yaml``. The file holds the fields of
-`judgekit.training.causal_data.CausalRecipe`, and
-
-- ``train``: files of pairs (JSON lines or CSV, `judgekit.data.pairfile`), each with its share of the mixture;
-- ``validation``: files of pairs;
-- ``folder``: where the judge goes.
+`judgekit.training.causal_data.CausalRecipe`, and those of `Files`.
 """
 
 import argparse
@@ -28,9 +24,9 @@ from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Files:
-    """What is trained on, and where the judge goes."""
+    """What is trained on, files of pairs (`judgekit.data.pairfile`), and where the judge goes."""
 
-    train: Annotated[dict[str, PositiveFloat], Field(min_length=1)]  # file to share
+    train: Annotated[dict[str, PositiveFloat], Field(min_length=1)]  # file to its share of the mixture
     validation: Annotated[list[str], Field(min_length=1)]
     folder: Annotated[str, Field(min_length=1)]
 
