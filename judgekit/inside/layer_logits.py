@@ -170,7 +170,8 @@ class LayerReader:
         self.name, self.batch_tokens = name, batch_tokens
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer)
-        self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype, device)
+        self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype)
+        self.engine.model.to(device)
         self.room = positions_of(config)
 
     def plan(self, scores: Sequence[int], reply: str = "{score}") -> Plan:
