@@ -42,7 +42,7 @@ from judgekit.training.causal_data import (
     strategy_of,
     token_rows,
 )
-from judgekit.training.causal_run import estimate, main, read_recipe
+from judgekit.training.causal_run import announce, estimate, main, read_recipe
 
 SHORT = {"steps": 6, "eval_every": 2, "batch_size": 4, "max_length": 600, "lr": 1e-3}
 DECIDED = [pair for pair in load_sample("sample_train") if pair.label != "tie" and sum(map(len, pair.responses)) < 150]
@@ -471,6 +471,14 @@ def test_weights_gradients_and_moments_have_their_bytes():
     assert estimate(config, replace(full, recompute=True))["activations"] < told["activations"]
     assert estimate(config, replace(lora, batch_size=64))["activations"] == 2 * light["activations"]
     assert estimate(config, replace(full, method="dpo"))["weights"] == 8 * count
+
+
+@pytest.mark.parametrize(("gpu", "told"), [(True, "GiB on a GPU: .* activations 0.0"), (False, "activations 0.3")])
+def test_attention_takes_the_square_of_the_length_on_a_processor_alone(tiny, monkeypatch, capsys, gpu, told):
+    """Before, it was foretold for a GPU, too, where ``bf16`` is false: older ones do not multiply bfloat16."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
+    announce(CausalRecipe(str(tiny), r=4, bf16=False, batch_size=1, max_length=2048))
+    assert re.search(told, capsys.readouterr().out)
 
 
 # Qwen3's published sizes: width, inner width, layers, heads, whether embeddings are tied.
