@@ -1,7 +1,6 @@
 """Train a causal judge from a file: ``python -m judgekit.training.causal_run recipe.yaml``.
 
-On several GPUs: ``accelerate launch -m judgekit.training.causal_run recipe.yaml``. The file holds the fields of
-`judgekit.training.causal_data.CausalRecipe`, and those of `Files`.
+On several GPUs: ``accelerate launch -m``, not ``python -m``. The file has the fields of `CausalRecipe` and of `Files`.
 """
 
 import argparse
