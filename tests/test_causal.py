@@ -378,6 +378,15 @@ def test_the_trainer_reads_rows_as_they_are_placed_unless_packing_sorts_them(tmp
     assert trainer.model.config._attn_implementation == "eager" or torch.cuda.is_available()
 
 
+@pytest.mark.parametrize(("method", "p"), [("sft", 0.5), ("reward", 0.5), ("dpo", 0)])
+def test_an_adapter_has_the_dropout_of_its_recipe(tmp_path, tiny, method, p):
+    """Before, TRL switched it off for a reward model, too."""
+    recipe = CausalRecipe(str(tiny), method, r=4, lora_dropout=0.5)
+    rows, _ = token_rows(PAIRS[:4], recipe, tiny_tokenizer())
+    trainer = _make_trainer(recipe, load_base(recipe)[0], tiny_tokenizer(), rows, rows, tmp_path, False)
+    assert {module.p for module in trainer.model.modules() if isinstance(module, torch.nn.Dropout)} == {p}
+
+
 @pytest.mark.parametrize(("method", "replies"), [("sft", 2), ("dpo", 2)])
 def test_logits_are_made_where_a_reply_is_and_nowhere_else(tmp_path, tiny, monkeypatch, method, replies):
     """TRL has a head that does so where there is Triton; elsewhere it makes the logits of each position of a prompt."""

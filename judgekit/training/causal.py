@@ -175,7 +175,7 @@ def _make_trainer(
     kinds: dict[str, Any] = {
         "sft": (trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}),
         "dpo": (Preferences, trl.DPOConfig, {"beta": recipe.beta}),
-        "reward": (trl.RewardTrainer, trl.RewardConfig, {}),
+        "reward": (trl.RewardTrainer, trl.RewardConfig, {"disable_dropout": not recipe.lora_dropout}),
     }
     kind, config, own = kinds[recipe.method]
     trainer = kind(
