@@ -1,8 +1,10 @@
 """Training a causal judge: recipes, rows, trainings that resume, adapters, rewards, memory."""
 
+import gc
 import json
 import re
 import shutil
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -40,7 +42,7 @@ from judgekit.training.causal_data import (
     strategy_of,
     token_rows,
 )
-from judgekit.training.causal_run import estimate, main, read_recipe
+from judgekit.training.causal_run import announce, estimate, main, read_recipe
 
 SHORT = {"steps": 6, "eval_every": 2, "batch_size": 4, "max_length": 600, "lr": 1e-3}
 DECIDED = [pair for pair in load_sample("sample_train") if pair.label != "tie" and sum(map(len, pair.responses)) < 150]
@@ -341,7 +343,7 @@ def test_a_reward_model_judges_by_the_difference_of_scores(tmp_path, tiny, r):
     for pair, reply in zip(told[50:], replies, strict=True):
         with torch.inference_mode():
             chats = [chat.scored_ids(request_of(pair, "ab").chat(side), 600)[0] for side in ("first", "second")]
-            scores = [judge.network(torch.tensor([ids])).logits.item() for ids in chats]
+            scores = [judge.engine(torch.tensor([ids])).logits.item() for ids in chats]
         assert [reply.score_first, reply.score_second] == pytest.approx(scores, abs=1e-4)
         assert reply.p_first == pytest.approx(1 / (1 + np.exp(scores[1] - scores[0])), abs=1e-4)
 
@@ -374,6 +376,15 @@ def test_the_trainer_reads_rows_as_they_are_placed_unless_packing_sorts_them(tmp
         assert trainer.args.train_sampling_strategy == ("random" if packing else "sequential")
         assert packing or list(trainer._get_train_sampler(trainer.train_dataset)) == list(range(20))
     assert trainer.model.config._attn_implementation == "eager" or torch.cuda.is_available()
+
+
+@pytest.mark.parametrize(("method", "p"), [("sft", 0.5), ("reward", 0.5), ("dpo", 0)])
+def test_an_adapter_has_the_dropout_of_its_recipe(tmp_path, tiny, method, p):
+    """Before, TRL switched it off for a reward model, too."""
+    recipe = CausalRecipe(str(tiny), method, r=4, lora_dropout=0.5)
+    rows, _ = token_rows(PAIRS[:4], recipe, tiny_tokenizer())
+    trainer = _make_trainer(recipe, load_base(recipe)[0], tiny_tokenizer(), rows, rows, tmp_path, False)
+    assert {module.p for module in trainer.model.modules() if isinstance(module, torch.nn.Dropout)} == {p}
 
 
 @pytest.mark.parametrize(("method", "replies"), [("sft", 2), ("dpo", 2)])
@@ -409,6 +420,40 @@ def test_a_processor_with_bfloat16_trains_in_it_and_its_bare_adapter_is_no_base(
         train(tmp_path / "dpo", base=str(tmp_path / "True"), method="dpo", r=4)
 
 
+def test_what_is_trained_on_a_gpu_is_kept_in_float32_and_leaves_it_when_it_is_over(tmp_path, tiny, monkeypatch):
+    """Before, the new head of a reward model was in the base's bfloat16, where most of its steps were rounded away."""
+    monkeypatch.setattr("judgekit.training.causal.on_gpu", lambda recipe: recipe.bf16)  # a processor computes alike
+    made, kept = _make_trainer, []
+
+    def watched(*given):
+        trainer = made(*given)
+        weights = dict(trainer.model.named_parameters())
+        assert {w.dtype for w in weights.values() if w.requires_grad} == {torch.float32}
+        assert {w.dtype for w in weights.values() if not w.requires_grad} == {torch.bfloat16}
+        kept.append(weakref.ref(trainer.model))
+        return trainer
+
+    monkeypatch.setattr("judgekit.training.causal._make_trainer", watched)
+    monkeypatch.setattr("judgekit.training.causal.native_bf16", lambda: True)
+    gc.disable()  # which would free the model by chance
+    try:
+        train(tmp_path, base=str(tiny), method="reward", r=4, steps=2, merge=True)
+    finally:
+        gc.enable()
+    assert kept[0]() is None, "the next model would find it there"
+    assert load_file(tmp_path / "adapter_model.safetensors")["base_model.model.score.weight"].dtype == torch.float32
+
+
+def test_a_base_in_four_bits_is_loaded_where_its_process_trains(tiny, monkeypatch):
+    """Before, every process put it on the first GPU, and accelerate refused to train the second one."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    given = {}
+    monkeypatch.setattr("judgekit.training.causal.load_network", lambda *_, **options: given.update(options) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        load_base(CausalRecipe(str(tiny), r=4, quantise="4bit"))
+    assert given["device_map"] == "cuda" and given["quantization_config"].load_in_4bit  # that of LOCAL_RANK
+
+
 def test_training_stops_when_validation_stops_falling(tmp_path, tiny):
     report = train(tmp_path / "wild", base=str(tiny), lr=0.5, steps=40, patience=1, warmup=0.0)
     assert report["steps"] < 40 and report["best_step"] < report["steps"]
@@ -435,6 +480,14 @@ def test_weights_gradients_and_moments_have_their_bytes():
     assert estimate(config, replace(full, recompute=True))["activations"] < told["activations"]
     assert estimate(config, replace(lora, batch_size=64))["activations"] == 2 * light["activations"]
     assert estimate(config, replace(full, method="dpo"))["weights"] == 8 * count
+
+
+@pytest.mark.parametrize(("gpu", "told"), [(True, "GiB on a GPU: .* activations 0.0"), (False, "activations 0.3")])
+def test_attention_takes_the_square_of_the_length_on_a_processor_alone(tiny, monkeypatch, capsys, gpu, told):
+    """Before, it was foretold for a GPU, too, where ``bf16`` is false: older ones do not multiply bfloat16."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
+    announce(CausalRecipe(str(tiny), r=4, bf16=False, batch_size=1, max_length=2048))
+    assert re.search(told, capsys.readouterr().out)
 
 
 # Qwen3's published sizes: width, inner width, layers, heads, whether embeddings are tied.

@@ -7,9 +7,18 @@ import httpx2
 import pytest
 import torch
 from judged_file import rows_of_pairs
-from tiny_causal import CHATML, SPECIAL, change_json, save_adapter, save_tiny, short_of_memory, tiny_tokenizer
+from tiny_causal import (
+    CHATML,
+    SPECIAL,
+    change_json,
+    save_adapter,
+    save_reward,
+    save_tiny,
+    short_of_memory,
+    tiny_tokenizer,
+)
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForCausalLM, GPT2Config, Qwen2Config
+from transformers import AutoModelForCausalLM, GPT2Config, PreTrainedModel, Qwen2Config
 
 from judgekit.judges import Judge, Request, hf, load_judge, request_of
 from judgekit.models import Unavailable
@@ -192,6 +201,23 @@ def test_one_prompt_that_does_not_fit_costs_one_item(tiny, monkeypatch, mode):
     replies = judge.judge([REQUESTS[1], long, REQUESTS[2]])
     assert [reply.status == "error" for reply in replies] == [False, True, False]
     assert "do not fit into the memory" in replies[1].raw
+
+
+def test_a_judge_leaves_a_gpu_that_has_no_room_for_the_next_one_and_comes_back(tiny, tmp_path, monkeypatch):
+    """Before, a notebook's judges all stayed there: no GPU holds those of ``params/gpu``."""
+    monkeypatch.setattr(PreTrainedModel, "to", lambda network, device: network)  # the processor stands for a GPU
+    free = [0]
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: free)
+    options = {"device": "cuda", "dtype": "float32"}
+    first = judge_of(tiny, mode="one_pass", **options)
+    scorer = load_judge(f"reward/{save_reward(tiny, tmp_path)}", settings=options)
+    scorer.load()
+    size, wanted = 2 * scorer.engine.get_memory_footprint(), first.judge(REQUESTS)
+    for free[:], stays in (([size], True), ([size - 1], False)):
+        scorer.engine = None
+        scorer.load()
+        assert (first.engine is not None) is stays and scorer.engine is not None
+    assert torch.equal(probabilities(first.judge(REQUESTS)), probabilities(wanted)) and scorer.engine is None
 
 
 @pytest.mark.parametrize("template", [CHATML, None])

@@ -163,7 +163,7 @@ def test_a_trained_reward_model_needs_its_head(models, tmp_path):
     judge = RewardJudge(str(models["reward_adapter"]))
     judge.load()
     saved = load_file(models["reward_adapter"] / "adapter_model.safetensors")["base_model.model.score.weight"]
-    torch.testing.assert_close(judge.network.score.weight.data, saved)
+    torch.testing.assert_close(judge.engine.score.weight.data, saved)
     names = ["base_model.model.score.weight"]
     folder = altered(models["reward_adapter"], tmp_path / "headless", names, "adapter_model.safetensors")
     with pytest.raises(Unavailable, match=r"weights are missing: .*score\.weight"):

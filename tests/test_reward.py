@@ -71,7 +71,7 @@ def test_a_model_without_padding_takes_a_token_that_no_chat_ends_with_or_that_of
     judge = load_judge(f"reward/{without}")
     replies = judge.judge(REQUESTS)
     assert judge.tokens.tokenizer.pad_token is None
-    assert judge.network.config.pad_token_id == judge.pad == judge.tokens.tokenizer.convert_tokens_to_ids(pad)
+    assert judge.engine.config.pad_token_id == judge.pad == judge.tokens.tokenizer.convert_tokens_to_ids(pad)
     for request, reply in zip(REQUESTS, replies, strict=True) if not trained_here else ():
         scores = scores_by_hand(folder, request)
         assert (reply.score_first, reply.score_second) == pytest.approx(scores, abs=1e-4)
@@ -166,5 +166,5 @@ def test_what_is_no_reward_model_is_refused(tiny, name, match, monkeypatch):
 def test_damaged_weights_are_an_error_and_no_verdict(folder):
     judge = load_judge(f"reward/{folder}")
     judge.load()
-    judge.network.score.weight.data[:] = float("nan")
+    judge.engine.score.weight.data[:] = float("nan")
     assert {(reply.verdict, reply.status) for reply in judge.judge(REQUESTS)} == {(None, "error")}

@@ -1,6 +1,7 @@
 """judgekit.scoring: no interruption changes a verdict, and the tables hold what judging the sets directly gives."""
 
 import json
+import weakref
 from itertools import product
 
 import pandas as pd
@@ -63,6 +64,25 @@ def test_a_judge_that_loses_replies_or_is_interrupted_keeps_the_batches_before(j
     with pytest.raises(failure, match=words):
         run_judge(judge(), NATURAL[:20], store, progress=False)
     assert store.count() == kept
+
+
+class Crammed(Recorder):
+    """Has memory for one request at a time, and for none beside what another one left in it."""
+
+    def judge(self, requests):
+        if self.held is not None and self.held() is not None:
+            raise RuntimeError("CUDA out of memory.")
+        batch = type("Batch", (), {})()
+        self.held = weakref.ref(batch)
+        if len(requests) > 1:
+            raise RuntimeError("CUDA out of memory.")
+        return super().judge(requests)
+
+    held = None
+
+
+def test_a_batch_that_failed_leaves_the_memory_before_its_requests_are_tried_alone(store):
+    assert {one.status for one in run_judge(Crammed(), NATURAL[:6], store, progress=False)} == {"ok"}
 
 
 @pytest.fixture

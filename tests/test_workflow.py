@@ -135,6 +135,20 @@ def test_the_real_run_keeps_what_takes_hours_and_judges_anew():
     assert trained <= kept and not kept & {"30_score_benchmarks", "31_compare_judges", "43_attacks", "61_calibration"}
 
 
+def test_who_judges_with_what_a_run_trains_comes_after_it_and_who_asks_models_has_a_gpu():
+    """Before, 30 of ``gpu`` started beside the trainings that it reads, without a GPU, and 40 beside 30."""
+    jobs, resources = jobs_of("gpu"), workflow.resources_of("gpu")
+
+    def earlier(job):
+        return set(jobs[job]).union(*map(earlier, jobs[job]))
+
+    trainings = {job for job in jobs if job.startswith("21_")}
+    asking = {"30_score_benchmarks", "41_verbosity_bias", "43_attacks"}  # what is stored is not asked for again
+    assert all(trainings <= earlier(job) for job in jobs.keys() - trainings)
+    assert all("30_score_benchmarks" in earlier(job) for job in jobs.keys() - trainings - asking)
+    assert {job for job in jobs if resources.get(job, {}).get("gpu")} == trainings | asking
+
+
 # ---------------------------------------------------------------- dependencies
 
 

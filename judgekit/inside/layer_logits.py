@@ -173,7 +173,8 @@ class LayerReader:
         self.name = name
         self.fingerprint = fingerprint_of(files.digest, dtype)
         self.tokens = ChatTokenizer(tokenizer)
-        self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype, device)
+        self.engine = load_model(files, tokenizer, end_tokens(files, config, tokenizer), dtype)
+        self.engine.model.to(device)
         self.room = positions_of(config)
 
     def room_for(self, plan: Plan) -> int | None:

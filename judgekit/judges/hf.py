@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages, Steps, Stream
 from judgekit.models import Unavailable
-from judgekit.models.causal import families, fitting_batches, load_model, memory_estimate, plan_of
+from judgekit.models.causal import families, fitting_batches, load_model, memory_estimate, move_in, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
@@ -161,7 +161,9 @@ class HFJudge(AskedJudge):
     def load(self) -> None:
         """Read the weights, if that has not been done."""
         if self.engine is None:
-            self.engine = load_model(self.files, self.tokens.tokenizer, self.ends, self.dtype, self.device)
+            engine = load_model(self.files, self.tokens.tokenizer, self.ends, self.dtype)
+            move_in(engine.model, self)
+            self.engine = engine
 
     # ------------------------------------------------------------ questions
 

@@ -79,10 +79,14 @@ class LayeredJudge(HFJudge):
 
     def load(self) -> None:
         super().load()
-        self.head = ScoreHead(self.engine.model, self.settings.normed)
+        self._head()  # a model that has none is refused before anything is asked
+
+    def _head(self) -> ScoreHead:
+        """Made anew for each batch: one that was kept would hold weights on a GPU that the judge has left."""
+        return ScoreHead(self.engine.model, self.settings.normed)
 
     def logprobs(self, prompts: Sequence[Any]) -> list[list[float]]:
         """Log-probabilities of the scores after each prompt, from all layers."""
-        logits = batch_logits(self.engine, self.head, prompts, self.plan, self.batch_tokens[True])
+        logits = batch_logits(self.engine, self._head(), prompts, self.plan, self.batch_tokens[True])
         with np.errstate(divide="ignore"):  # the logarithm of what is certainly not given
             return np.log(distribution(logits, self.weights, self.settings.over)).tolist()

@@ -22,6 +22,7 @@ from judgekit.judges.generative import SIDES
 from judgekit.judges.hf import LoadedSettings, computing
 from judgekit.judges.probe import load_ties
 from judgekit.judges.surface import reply_of
+from judgekit.models.causal import move_in
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import padded, token_batches
 from judgekit.models.files import config_and_tokenizer, load_network, model_files, positions_of
@@ -71,19 +72,19 @@ class RewardJudge(Judge):
             "reward", 1, files.digest, self.trained_here, self.limit, self.ties and asdict(self.ties)
         )
         self.decoding = json.dumps({"dtype": self.dtype})
-        self.network: Any = None
+        self.engine: Any = None
         self._scores: dict[Chat, float] = {}
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
-        if self.network is None:
+        if self.engine is None:
             from transformers import AutoModelForSequenceClassification
 
             kind, files = AutoModelForSequenceClassification, self.files
             options = {"num_labels": 1, "dtype": getattr(torch, self.dtype)}
             network = load_network(kind, files.base, files.revision, files.adapter, **options)
             network.config.pad_token_id = self.pad
-            self.network = network.to(self.device).eval()
+            self.engine = move_in(network.eval(), self)
 
     @torch.inference_mode()
     def score(self, chats: Sequence[Chat]) -> list[float]:
@@ -93,8 +94,8 @@ class RewardJudge(Judge):
             self._scores.clear()
         unread = {chat: len(chat) for chat in chats if chat not in self._scores}
         for batch in token_batches(unread, self.batch_tokens):
-            ids, mask = padded(batch, self.pad, self.network.device)
-            logits = self.network(input_ids=ids, attention_mask=mask).logits[:, 0]
+            ids, mask = padded(batch, self.pad, self.engine.device)
+            logits = self.engine(input_ids=ids, attention_mask=mask).logits[:, 0]
             self._scores |= zip(batch, logits.double().tolist(), strict=True)
         return [self._scores[chat] for chat in chats]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
@@ -26,6 +27,7 @@ NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that o
 _LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
 _LEAST_ALIKE = 100  # tokens beyond that start from which a family of prompts is worth batches of its own
 _SHORT_START = 8  # a start is read again where a prompt is this many times as long, and attention needs no mask then
+_ON_GPU: WeakSet[Any] = WeakSet()  # whoever has weights there, as its ``engine``
 Tokens = tuple[int, ...]
 Tokenise = Callable[[str], tuple[list[int], list[int]]]  # token ids of a text, and where each ends in it
 
@@ -205,11 +207,26 @@ class CausalModel:
                 yield part, self.forward(ids, seen, longest, use_cache=False, **more)
 
 
-def load_model(files: ModelFiles, tokenizer: Any, ends: Sequence[int], dtype: str, device: str) -> CausalModel:
-    """A causal model with its adapter merged into it, ready for inference; ``ends``: ids that end a reply."""
+def move_in(network: Any, owner: Any) -> Any:
+    """A network on its owner's device; others leave a GPU where twice its size is not free: passes take some, too.
+
+    Whoever loses its ``engine`` reads it again when it is asked again.
+    """
+    if torch.device(owner.device).type == "cuda":
+        clear_device_cache()
+        if torch.cuda.mem_get_info(owner.device)[0] < 2 * network.get_memory_footprint():
+            for other in _ON_GPU:
+                other.engine = None
+            clear_device_cache(garbage_collection=True)
+        _ON_GPU.add(owner)
+    return network.to(owner.device)
+
+
+def load_model(files: ModelFiles, tokenizer: Any, ends: Sequence[int], dtype: str) -> CausalModel:
+    """A causal model with its adapter merged into it, on the CPU; ``ends``: ids that end a reply."""
     model = load_network(AutoModelForCausalLM, files.base, files.revision, files.adapter, dtype=getattr(torch, dtype))
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0]
-    return CausalModel(model.to(device).eval(), ends, pad)
+    return CausalModel(model.eval(), ends, pad)
 
 
 def families(prompts: Sequence[Any]) -> list[list[int]]:

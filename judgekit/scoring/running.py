@@ -126,6 +126,8 @@ def _judge_batch(judge: Judge, requests: list[Request]) -> list[Reply]:
     except Exception as failure:
         if len(requests) == 1:
             return [Reply(None, status="error", raw=f"{type(failure).__name__}: {failure}")]
+        replies = None
+    if replies is None:  # after the handler: while it runs, the failure holds on to the memory of the batch
         return [reply for request in requests for reply in _judge_batch(judge, [request])]
     if len(replies) != len(requests):
         raise JudgeFailure(f"{judge.name} gave {len(replies)} replies to {len(requests)} requests")

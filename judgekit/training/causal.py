@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from accelerate.utils.memory import clear_device_cache
 from huggingface_hub import ModelCard, ModelCardData
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BitsAndBytesConfig
@@ -94,6 +95,8 @@ def train_judge(
     }
     if trainer.is_world_process_zero():
         _finish(recipe, trainer, tokenizer, folder, report)
+    del model, trainer
+    clear_device_cache(garbage_collection=True)  # they refer to each other, and would fill a GPU that is wanted next
     return report
 
 
@@ -172,7 +175,7 @@ def _make_trainer(
     kinds: dict[str, Any] = {
         "sft": (trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}),
         "dpo": (Preferences, trl.DPOConfig, {"beta": recipe.beta}),
-        "reward": (trl.RewardTrainer, trl.RewardConfig, {}),
+        "reward": (trl.RewardTrainer, trl.RewardConfig, {"disable_dropout": not recipe.lora_dropout}),
     }
     kind, config, own = kinds[recipe.method]
     trainer = kind(
@@ -185,6 +188,9 @@ def _make_trainer(
         callbacks=[EarlyStoppingCallback(early_stopping_patience=recipe.patience)],
     )
     trainer.remove_callback(PrinterCallback)  # the history is in the report
+    for weights in trainer.model.parameters():
+        if weights.requires_grad:  # bfloat16 would round small steps away: the head of a base that is kept in it has it
+            weights.data = weights.data.float()
     if recipe.method == "dpo":
         frozen = min(recipe.layers, default=0) if recipe.r and not recipe.recompute else 0
         _run_once(trainer.model.get_decoder(), frozen)
@@ -293,7 +299,8 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
         if not torch.cuda.is_available():
             raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
         four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": "bfloat16"}
-        options["quantization_config"] = BitsAndBytesConfig(load_in_4bit=True, **four)
+        # Of several processes each has a GPU of its own.
+        options |= {"quantization_config": BitsAndBytesConfig(load_in_4bit=True, **four), "device_map": "cuda"}
     if recipe.method == "reward":
         kind = AutoModelForSequenceClassification  # type: ignore[assignment]  # either is loaded alike
         options |= {"num_labels": 1, "new": ("score.weight",)}

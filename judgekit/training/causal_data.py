@@ -46,7 +46,7 @@ class CausalRecipe:
     n_pairs: NonNegativeInt = 0  # training pairs drawn from the mixture, at most as many as there are; 0 takes these
     r: NonNegativeInt = 0  # 0 trains all weights
     lora_alpha: int = 32
-    lora_dropout: Share = 0.0
+    lora_dropout: Share = 0.0  # none with ``dpo``, which compares with a reference token by token
     target_modules: Texts = ("all-linear",)  # PEFT's word for all but the head
     layers: Blocks = ()  # blocks with an adapter, by number; by default all. Below the lowest nothing goes backwards
     quantise: Literal["", "4bit"] = ""  # "4bit" is QLoRA: the frozen base in 4 bits (needs a GPU and bitsandbytes)

@@ -1,11 +1,6 @@
 """Train a causal judge from a file: ``python -m judgekit.training.causal_run recipe.yaml``.
 
-On several GPUs: ``accelerate launch -m judgekit.training.causal_run recipe.yaml``. The file holds the fields of
-`judgekit.training.causal_data.CausalRecipe`, and
-
-- ``train``: files of pairs (JSON lines or CSV, `judgekit.data.pairfile`), each with its share of the mixture;
-- ``validation``: files of pairs;
-- ``folder``: where the judge goes.
+On several GPUs: ``accelerate launch -m``, not ``python -m``. The file has the fields of `CausalRecipe` and of `Files`.
 """
 
 import argparse
@@ -28,9 +23,9 @@ from judgekit.training.causal_data import CausalRecipe, RecipeError, checked
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Files:
-    """What is trained on, and where the judge goes."""
+    """What is trained on, files of pairs (`judgekit.data.pairfile`), and where the judge goes."""
 
-    train: Annotated[dict[str, PositiveFloat], Field(min_length=1)]  # file to share
+    train: Annotated[dict[str, PositiveFloat], Field(min_length=1)]  # file to its share of the mixture
     validation: Annotated[list[str], Field(min_length=1)]
     folder: Annotated[str, Field(min_length=1)]
 
@@ -54,17 +49,17 @@ def announce(recipe: CausalRecipe) -> None:
     from transformers import AutoConfig
 
     from judgekit.models.files import check_folder
-    from judgekit.training.causal import base_location, on_gpu
+    from judgekit.training.causal import base_location
 
     try:
         check_folder(base := base_location(recipe.base))
         config = AutoConfig.from_pretrained(base, revision=recipe.revision)
     except OSError as missing:
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
-    needed = estimate(config, recipe, on_gpu(recipe))
+    needed = estimate(config, recipe, gpu := torch.cuda.is_available())
     counts = f"{needed.pop('parameters'):,} parameters, {needed.pop('trained'):,} trained"
     sizes = ", ".join(f"{part} {size / 2**30:.1f}" for part, size in needed.items())
-    print(f"{recipe.base}: {counts}; GiB: {sizes}", flush=True)
+    print(f"{recipe.base}: {counts}; GiB on {'a GPU' if gpu else 'this processor'}: {sizes}", flush=True)
 
 
 def estimate(config: Any, recipe: CausalRecipe, gpu: bool = True) -> dict[str, int]:
