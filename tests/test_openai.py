@@ -15,7 +15,7 @@ from judgekit.data.sample import load_sample
 from judgekit.judges import Judge, Request, load_judge, request_of
 from judgekit.judges.generative import Completion, token_probabilities
 from judgekit.judges.openai import OpenAIJudge, Settings
-from judgekit.judges.server import Budget, RateLimit, Secret, retry_after
+from judgekit.judges.server import Budget, RateLimit, retry_after
 from judgekit.models import Unavailable
 from judgekit.prompts import draw_demonstrations, load_strategy, strategy_names
 from judgekit.records import PreferencePair, Turn

@@ -13,7 +13,7 @@ from judgekit import report as results
 from judgekit.data import paths
 from judgekit.data.provenance import git_state
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table
+from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table, shown_table
 from judgekit.report.results import check_inputs
 from judgekit.stats import Number
 
@@ -155,6 +155,7 @@ def test_slugs():
 def test_tables_print_names():
     rows = [{"set": "autoj", "judge": "gpt_4", "source": "dpo_en"}, {"set": "file:my_own.jsonl", "judge": "x_y"}]
     markdown = save_table("sample", "t", rows, sections="set").with_suffix(".md").read_text().replace("\\", "")
+    assert shown_table("sample", "t").data.replace("\\", "") == markdown  # as a notebook shows it
     assert "| *Auto-J* |" in markdown and "| GPT-4 | DPO-en |" in markdown
     assert "*file:my_own.jsonl*" in markdown and "| x y |" in markdown, "a file is named as it is"
 

@@ -46,7 +46,7 @@ from judgekit.training.features import (
     sources_with_ties,
     target_of,
 )
-from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
+from judgekit.training.gate import ALWAYS_CLOSED, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
 from judgekit.training.mixture import (
     Material,
     base_key,
@@ -290,8 +290,8 @@ def drawn():
 def test_a_gate_lets_ordinary_pairs_through_and_stops_misleading_ones(drawn):
     ordinary, misleading = drawn
     judge = {"relevance": READ, "gate": fit_gate(ordinary, misleading, 0.1, READ)}
-    assert misleading.hits(ALWAYS_OPEN).mean() == 0 and misleading.hits(judge).mean() > 0.9
-    moved = np.abs(ordinary.probabilities(judge) - ordinary.probabilities(ALWAYS_OPEN)).max(1)
+    assert misleading.hits(ALWAYS_CLOSED).mean() == 0 and misleading.hits(judge).mean() > 0.9
+    moved = np.abs(ordinary.probabilities(judge) - ordinary.probabilities(ALWAYS_CLOSED)).max(1)
     assert np.median(moved) < 0.05
     assert judge["gate"]["slope"] > 0 and judge["gate"]["weight"][2] < 0
 

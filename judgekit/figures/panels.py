@@ -86,8 +86,8 @@ def _label(figure: Figure, axes: Any, count: int, xlabel: str, ylabel: str) -> N
     for ax in axes.flat[max(0, count - columns) : count]:
         ax.tick_params(labelbottom=True)
     for text, one, every in ((xlabel, "set_xlabel", "supxlabel"), (ylabel, "set_ylabel", "supylabel")):
-        if text and count == 1:
-            getattr(axes.flat[0], one)(text)
+        if text and (count == 1 or (columns == 1 and every == "supxlabel")):  # below the panels, not below their names
+            getattr(axes.flat[count - 1], one)(text)
         elif text:
             getattr(figure, every)(text, fontsize=plt.rcParams["axes.labelsize"])
 

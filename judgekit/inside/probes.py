@@ -48,11 +48,6 @@ HEADS = {
 }
 
 
-def binary_labels(scores: Array) -> np.ndarray:
-    """Scores as good (1) or not (0), shape (n_items,)."""
-    return (np.asarray(scores, float) >= GOOD).astype(int)
-
-
 class _RootMeanSquareScaler(TransformerMixin, BaseEstimator):
     """Divide each feature by its root mean square, leaving zero where it is."""
 

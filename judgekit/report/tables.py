@@ -83,15 +83,20 @@ def save_table(
     heads = _values(frame, sections, spec) if sections else [None] * len(frame)
     rows = list(zip(heads, zip(*cells, strict=True), strict=True))
     titles = [(str(column[0]), str(column[-1])) if isinstance(column, tuple) else ("", str(column)) for column in shown]
-    spans = []  # groups of columns, each with its first and last
-    for group, members in groupby(enumerate(titles, 1), key=lambda one: one[1][0]):
-        places = [place for place, _ in members]
-        spans.append((group, places[0], places[-1]))
+    groups = [(group, [*members]) for group, members in groupby(enumerate(titles, 1), key=lambda one: one[1][0])]
+    spans = [(group, members[0][0], members[-1][0]) for group, members in groups]  # of columns, with first and last
     path = paths.run_folder(run, "tables") / f"{checked_name(name)}.tex"
     for target in (path, path.with_suffix(".md")):
         text = rendered(_TEMPLATE, target.suffix[1:], rows=rows, titles=titles, spans=spans, letters=letters)
         write_text(target, text + "\n")
     return path
+
+
+def shown_table(run: str, name: str) -> Any:
+    """A table that `save_table` wrote, as a notebook shows it: with the names and intervals that the report prints."""
+    from IPython.display import Markdown
+
+    return Markdown((paths.run_folder(run, "tables") / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def _values(frame: "pd.DataFrame", column: Hashable, spec: str) -> list[Number | Stacked | str | None]:

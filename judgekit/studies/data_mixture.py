@@ -25,7 +25,7 @@ from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
 from judgekit.training.encoder import RelevanceRecipe, load_encoder, save_encoder, train_relevance
 from judgekit.training.features import fit_features
-from judgekit.training.gate import ALWAYS_OPEN, fit_gates, reader_of
+from judgekit.training.gate import ALWAYS_CLOSED, fit_gates, reader_of
 from judgekit.training.mixture import Material, base_key, pairs_key, select_split, source_weights
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
@@ -40,7 +40,7 @@ class Level:
     """A complete setting: the recipe, and what the preference part and the gate are fitted on."""
 
     recipe: RelevanceRecipe
-    share: float = 0.1  # of misleading pairs, for the gate; 0 leaves it open
+    share: float = 0.1  # of misleading pairs, for the gate; 0 leaves it closed
     inputs: tuple[str, ...] = _GATE_INPUTS  # what relevance and the gate see
     off_topic: tuple[str, ...] = tuple(OFF_TOPIC)  # kinds of misleading pairs that the gate is fitted on
     broken: bool = True  # whether the preference part learns from broken responses
@@ -113,7 +113,7 @@ def run_level(level: Level, material: Material, folder: Path, judge_folder: Path
         seconds += train_relevance(recipe, material.bank, *parts, folder, progress=False)["seconds"]
     reading = replace(recipe, max_response_tokens=level.reads or recipe.max_response_tokens)
     reader = reader_of(material, reading, quality, _embedder(recipe, folder), _OTHERS)
-    judge = ALWAYS_OPEN
+    judge = ALWAYS_CLOSED
     if level.share:
         limits = level.off_topic, _CONSTRUCTED_PAIRS, level.inputs
         judge = fit_gates(material, reader, [level.share], recipe.seed, *limits)[level.share]

@@ -20,7 +20,7 @@ from judgekit.stats import Floats, outcome_probabilities
 from judgekit.training.bank import Embedder
 from judgekit.training.constructed import KINDS
 from judgekit.training.features import FeatureTable, feature_table, fit_features, rounded_parts
-from judgekit.training.gate import ALWAYS_OPEN, PairTable, Reader
+from judgekit.training.gate import ALWAYS_CLOSED, PairTable, Reader
 from judgekit.training.mixture import Material, source_weights
 
 _SCALES = {"features": 0.3, "head": 6.0, "tail": 6.0}  # bring features and embeddings to like sizes for one penalty
@@ -128,7 +128,7 @@ def defence_data(
         assault=table(assault, kinds),
         unattacked=table(unattacked),
         quality=judge.surface.parts,
-        gates={"relevance": config["relevance"], "gate": config["gate"]} if config["gate"] else ALWAYS_OPEN,
+        gates={"relevance": config["relevance"], "gate": config["gate"]} if config["gate"] else ALWAYS_CLOSED,
     )
 
 

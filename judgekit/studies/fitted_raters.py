@@ -87,7 +87,7 @@ def cells_of(
             groups = np.array([item.cluster for item in items])
             for head in (probing.HEADS[head] for head in heads):
                 good = head.name == "binary" and not set(scores) <= {0, 1}
-                labels = probing.binary_labels(scores) if good else np.rint(scores).astype(int)
+                labels = (np.array(scores) >= probing.GOOD if good else np.rint(scores)).astype(int)
                 counts = Counter(labels.tolist())
                 rarest = min(counts.get(label, 0) for label in head.classes)
                 if rarest < _LEAST[head.name]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from judgekit.judges.encoder import GATE_FEATURES, OPEN, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
+from judgekit.judges.encoder import CLOSED, GATE_FEATURES, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
 from judgekit.judges.surface import scores_of
 from judgekit.records import PreferencePair
 from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
@@ -20,7 +20,7 @@ from judgekit.training.mixture import Material, source_weights
 if TYPE_CHECKING:
     from judgekit.training.encoder import RelevanceRecipe
 
-ALWAYS_OPEN = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": OPEN}
+ALWAYS_CLOSED = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": CLOSED}
 _START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
 _ROWS = 1000  # pairs whose cosines with all other questions are in memory at once
 _PER_QUESTION = 4  # misleading pairs per question that a gate is fitted on
@@ -185,13 +185,13 @@ def fit_gates(
 def compare_gates(
     gates: Mapping[float, Mapping[str, Any]], natural: Mapping[str, PairTable], misleading: PairTable, seed: int
 ) -> pd.DataFrame:
-    """Accuracy behind gates of several strengths on validation pairs, a row per gate, the open one (share 0) first.
+    """Accuracy behind gates of several strengths on validation pairs, a row per gate, the closed one (share 0) first.
 
     Columns: share, accuracy on every ``natural`` set, ``mean`` of these and its standard error ``error`` (prompts
     resampled), and accuracy on ``misleading``.
     """
     rows = []
-    for share, parts in {0.0: ALWAYS_OPEN, **gates}.items():
+    for share, parts in {0.0: ALWAYS_CLOSED, **gates}.items():
         hits = {name: table.hits(parts) for name, table in natural.items()}
         accuracies, errors = {name: own.mean() for name, own in hits.items()}, []
         for name, own in hits.items():
