@@ -223,9 +223,10 @@ def write_commands() -> None:
     """What every command says of itself."""
     from judgekit.cli import app
 
-    parts = ["# Commands"]
-    for name, command in typer.main.get_command(app).commands.items():
-        said = command.get_help(command.make_context(f"judgekit {name}", [], resilient_parsing=True))
+    parts, group = ["# Commands"], typer.main.get_command(app)
+    above = group.make_context("judgekit", [], resilient_parsing=True)
+    for name, command in group.commands.items():
+        said = command.get_help(command.make_context(name, [], above, resilient_parsing=True))
         parts.append(f"## judgekit {name}\n\n```text\n{said}\n```")
     (SOURCE / "api" / "commands.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
