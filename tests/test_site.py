@@ -61,7 +61,7 @@ def test_everything_that_is_to_be_read_is_there(site, tmp_path):
     assert not re.findall(r"\]\([^)]*laptop/tables/|\[[\w/]+\.md\]\(", pages)
     assert "[this table](#table-alt_test)" in pages.replace("[This", "[this")
     commands = (tmp_path / "api" / "commands.md").read_text()
-    assert "## judgekit convert\n" in commands and "Usage: judgekit new [OPTIONS]" in commands and "-h, --help" in commands
+    assert all(said in commands for said in ("## judgekit convert\n", "Usage: judgekit new [OPTIONS]", "-h, --help"))
     api = "".join(path.read_text() for path in (tmp_path / "api").glob("*.rst"))
     modules = set(re.findall(r"automodule:: (\S+)", api))
     assert {"judgekit.stats", "judgekit.scoring.protocols", "judgekit.judges"} <= modules
