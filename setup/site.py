@@ -17,6 +17,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import typer
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SITE = ROOT / "build" / "site_source", ROOT / "build" / "site"
 LARGEST = 1 << 20  # bytes of a file that is copied: weights are not
@@ -40,9 +42,28 @@ def copy_sources(run: str) -> list[str]:
     executed = []
     for path in sorted((SOURCE / "notebooks").glob("*.ipynb")):
         if (made := ROOT / "outputs" / run / "executed" / path.name).is_file():
-            shutil.copyfile(made, path)
+            notebook = lasting(json.loads(made.read_text(encoding="utf-8")))
+            said = f"Executed in the run `{run}`. The real run is on [a page of its own](../real/{path.name})."
+            notebook["cells"].insert(1, _note(said, "other-run"))
+            path.write_text(json.dumps(notebook), encoding="utf-8")
             executed.append(path.stem)
     return executed
+
+
+def _note(text: str, name: str) -> dict:
+    """A cell of Markdown."""
+    return {"cell_type": "markdown", "metadata": {}, "source": text, "id": name}
+
+
+def lasting(notebook: dict) -> dict:
+    """A notebook, told in words where an output shows what lives while its kernel runs: a local page, a widget."""
+    notebook.get("metadata", {}).pop("widgets", None)
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", ())):
+        data = output.get("data", {})
+        local = re.search(r"//(localhost|127\.0\.0\.1):", "".join(data.get("text/html", "")))
+        if local or any("widget" in form for form in data):
+            output["data"] = {"text/plain": "(shown while the notebook runs)"}
+    return notebook
 
 
 def question_of(notebook: Path) -> tuple[str, str]:
@@ -62,7 +83,7 @@ def write_notebooks(run: str, executed: list[str]) -> None:
     said += "report stand on [the pages of the real run](../real/index.md)."
     table = "\n".join(["| notebook | question | |", "|---|---|---|", *rows])
     tree = "\n".join(path.stem for path in sorted((SOURCE / "notebooks").glob("*.ipynb")))
-    text = f"# Notebooks\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
+    text = f"# Notebooks, executed on the {run}\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     (SOURCE / "notebooks" / "index.md").write_text(text, encoding="utf-8")
 
 
@@ -73,13 +94,17 @@ ROWS = 15  # of a saved frame, at most
 
 def _saved_by(source: str) -> list[tuple[int, str]]:
     """Patterns of the files that a cell saves, each with how many letters of it are fixed."""
-    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    nodes = list(ast.walk(ast.parse(source)))
+    words = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     found = []
-    for call in calls:
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
         place, form = SAVES.get(getattr(call.func, "id", getattr(call.func, "attr", "")), (sys.maxsize, ""))
         if len(call.args) <= place:
             continue
         named = call.args[place]
+        if isinstance(named, ast.Name):  # one of the words of the cell
+            found += [(len(word), re.escape(word + form)) for word in words]
+            continue
         parts = named.values if isinstance(named, ast.JoinedStr) else [named]
         fixed = [part.value if isinstance(part, ast.Constant) else None for part in parts]
         if any(fixed):  # a name that is all variable could be any
@@ -112,7 +137,7 @@ def _picture_of(path: Path) -> str:
     if path.suffix == ".png":
         return f"![{path.stem.replace('_', ' ')}](../{path})"
     if path.suffix == ".md":
-        return (ROOT / path).read_text(encoding="utf-8")
+        return f"(table-{path.stem})=\n\n" + (ROOT / path).read_text(encoding="utf-8")
     with (ROOT / path).open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
     head, *rows = ([cell for cell, name in zip(row, head, strict=True) if name != "spec"] for row in (head, *rows))
@@ -134,21 +159,22 @@ def write_real(run: str = "laptop") -> None:
             if "parameters" in cell["metadata"].get("tags", ()):
                 files = sorted((ROOT / "params" / run).glob(f"{path.stem}*.yaml"))
                 said = [f"`{file.name}`\n\n```yaml\n{file.read_text(encoding='utf-8')}```" for file in files]
-            texts = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in said]
-            cells += [text | {"id": f"saved-{number}-{i}"} for i, text in enumerate(texts)]
+            cells += [_note(text, f"saved-{number}-{i}") for i, text in enumerate(said)]
+        said = f"As the run `{run}` left it; every output, [on the sample](../notebooks/{path.name})."
+        cells.insert(1, _note(said, "other-run"))
         (folder / path.name).write_text(json.dumps(notebook | {"cells": cells}), encoding="utf-8")
         title, question = question_of(path)
         rows.append(f"| [{title}]({path.name}) | {question} |")
     said = (
-        "Real data and real models: each notebook with the parameters of all variants and, under the cell that saved\n"
+        f"Real data and real models (`{run}`): each notebook with the parameters of all variants and, under the cell\n"
     )
-    said += "it, each figure, table and frame of estimates. Other outputs show texts of data sets, which are not ours\n"
-    said += "to publish, and are left out."
+    said += (
+        "that saved it, each figure, table and frame of estimates. Other outputs show texts of data sets, which are\n"
+    )
+    said += "not ours to publish; what they look like is seen [on the sample](../notebooks/index.md)."
     table = "\n".join(["| notebook | question |", "|---|---|", *rows])
-    claims = SOURCE / "docs" / "claims.md"  # on the site they lead to where the figures are
-    claims.write_text(claims.read_text(encoding="utf-8").replace("../notebooks/", "../real/"), encoding="utf-8")
     tree = "\n".join(path.stem for path in sorted(folder.glob("*.ipynb")))
-    text = f"# The run `{run}`\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
+    text = f"# The real run\n\n{said}\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     (folder / "index.md").write_text(text, encoding="utf-8")
 
 
@@ -160,10 +186,10 @@ def write_gallery() -> None:
             names = re.findall(r"\\resultfigure(?:\[[^]]*\])?\{(\w+)\}", floating)
             if names and (owner := re.search(r"\\owner\{(\w+)\}", floating)):
                 owned[owner[1]] += names
-    parts = ["# Figures of the laptop run", "Real data and real models; each stands under the notebook that makes it."]
+    parts = ["# Figures of the real run", "Real data and real models; each stands under the notebook that makes it."]
     for notebook, names in sorted(owned.items()):
         title, question = question_of(SOURCE / "notebooks" / f"{notebook}.ipynb")
-        parts.append(f"## {title}\n\n{question} [Notebook](notebooks/{notebook}.ipynb)")
+        parts.append(f"## {title}\n\n{question} [Notebook](real/{notebook}.ipynb)")
         parts += [f"![{name.replace('_', ' ')}](outputs/laptop/figures/{name}.png)" for name in dict.fromkeys(names)]
     (SOURCE / "gallery.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
@@ -193,18 +219,43 @@ def write_api() -> None:
     (SOURCE / "api" / "index.md").write_text(text, encoding="utf-8")
 
 
+def write_commands() -> None:
+    """What every command says of itself."""
+    from judgekit.cli import app
+
+    parts, group = ["# Commands"], typer.main.get_command(app)
+    above = group.make_context("judgekit", [], resilient_parsing=True)
+    for name, command in group.commands.items():
+        said = command.get_help(command.make_context(name, [], above, resilient_parsing=True))
+        parts.append(f"## judgekit {name}\n\n```text\n{said}\n```")
+    (SOURCE / "api" / "commands.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def write_links() -> None:
+    """On the site pages go by their titles, claims lead to the real run, and tables stand under what made them."""
+    for path in [*SOURCE.glob("*.md"), *SOURCE.glob("docs/*.md"), *SOURCE.glob("judgekit/pretrained/**/README.md")]:
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"\[[\w/]+\.md\]\(", "[](", text)
+        text = re.sub(r"\]\([./]*outputs/laptop/tables/(\w+)\.md\)", r"](#table-\1)", text)
+        path.write_text(text.replace("](../notebooks/", "](../real/"), encoding="utf-8")
+
+
 def write_front() -> None:
-    """The README as the first page, and under it everything else."""
-    docs = [path.relative_to(SOURCE).with_suffix("") for path in sorted((SOURCE / "docs").glob("*.md"))]
+    """The README as the first page, and under it everything else, in the order in which it names pages."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    docs = list(dict.fromkeys(re.findall(r"\]\((docs/\w+)\.md\)", text)))
+    read = ["docs/overview", "docs/claims", "real/index", "gallery", "outputs/laptop/cases/cases", "notebooks/index"]
+    read += ["docs/exercises"]
     trees = {
-        "Use": [path for path in docs if path.name != "moved"],
-        "Read": ["real/index", "outputs/laptop/cases/cases", "notebooks/index", "gallery"],
-        "Look up": ["api/index", *(name.removesuffix(".md") for name in PAGES[1:])],
+        "Use": [page for page in docs if page not in read],
+        "Read": read,
+        "Look up": ["api/commands", "api/index", "cards", *(name.removesuffix(".md") for name in PAGES[1:])],
     }
-    text = (ROOT / "README.md").read_text(encoding="utf-8") + "\n## Documents\n\n"
-    text += (
-        "\n".join(f"- [{path.stem}](report/{path.name})" for path in sorted((SOURCE / "report").glob("*.pdf"))) + "\n"
-    )
+    cards = "# Model cards\n\n```{toctree}\n:glob:\n:maxdepth: 1\n\njudgekit/pretrained/*/README\n```\n"
+    (SOURCE / "cards.md").write_text(cards, encoding="utf-8")
+    pdfs = [f"- [{path.stem}](report/{path.name})" for path in sorted((SOURCE / "report").glob("*.pdf"))]
+    if pdfs:
+        text += "\n".join(["\n## Documents\n", *pdfs, ""])
     for caption, pages in trees.items():
         entries = "\n".join(map(str, pages))
         text += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}\n```\n"
@@ -215,13 +266,16 @@ def main(run: str = "sample") -> int:
     """Build; 0, or what Sphinx says where a link or a page is wrong."""
     from sphinx.cmd.build import main as sphinx  # requirements-site.lock
 
-    shutil.rmtree(SOURCE, ignore_errors=True)
+    for folder in (SOURCE, SITE):  # a page whose source has gone would stay
+        shutil.rmtree(folder, ignore_errors=True)
     executed = copy_sources(run)
     write_notebooks(run, executed)
     write_real()
     write_gallery()
     write_api()
+    write_commands()
     write_front()
+    write_links()
     return sphinx(["-q", "-W", "--keep-going", "-b", "html", "-c", str(ROOT / "docs"), str(SOURCE), str(SITE)])
 
 

@@ -166,7 +166,7 @@ def pair_features(response_a: str, response_b: str, features_a: Array, features_
 
 
 def standardise(values: Array, mean: Array, scale: Array) -> Floats:
-    """Features in standard deviations from the training mean, clipped to ±`CLIP`."""
+    """Features in standard deviations from the training mean, clipped at `CLIP` on either side."""
     return np.clip((values - mean) / scale, -CLIP, CLIP)
 
 
