@@ -1,6 +1,7 @@
 """judgekit.training: seeded, resumable, and blind to what it must not see."""
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +145,18 @@ def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
     assert train(folder, made) == json.loads(json.dumps(report))
     with pytest.raises(TypeError):  # another recipe would be trained
         train(folder, made, replace(TINY, steps=6))
+
+
+def test_an_encoder_that_was_not_written_to_its_end_does_not_pass_for_the_one_before(
+    finished, made, tmp_path, monkeypatch
+):
+    shutil.copytree(finished[0], tmp_path / "judge")
+    monkeypatch.setattr("judgekit.training.encoder.settle_adapter", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(tmp_path / "judge", made, replace(TINY, steps=2))
+    monkeypatch.undo()
+    train(tmp_path / "judge", made)
+    assert weights(tmp_path / "judge") == weights(finished[0])
 
 
 def test_training_and_validation_share_no_question(made, tmp_path):

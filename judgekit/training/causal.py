@@ -53,6 +53,8 @@ def train_judge(
     labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
     chosen = mixed(train, recipe, shares)
     folder = Path(folder)
+    if os.path.exists(recipe.base) and Path(recipe.base).resolve().is_relative_to(folder.resolve()):
+        raise RecipeError(f"base {recipe.base!r} lies in the folder that is written: choose another one")
     model, tokenizer = load_base(recipe)
     rows, too_long = token_rows(chosen, recipe, tokenizer)
     held_out, held_out_too_long = token_rows([pair for pair in validation if pair.label in labels], recipe, tokenizer)
@@ -75,7 +77,8 @@ def train_judge(
     # Of a training that is over the trainer would take another step before it sees that.
     with _AT_REPLIES, patch.object(trainer, "_run_epoch") if newest and _is_over(newest) else nullcontext():
         trainer.train(resume_from_checkpoint=newest)
-    break_seal(folder)
+    if trainer.is_world_process_zero():
+        _clear(folder)
     trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
     report = {
         "recipe": recipe.as_dict() | {"base": _as_seen_from(folder, recipe.base)},
@@ -200,6 +203,15 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if logged := {name: entry[key] for name, key in _LOGGED.items() if key in entry}:
             rows.setdefault(entry["step"], {"step": entry["step"], **dict.fromkeys(_LOGGED)}).update(logged)
     return list(rows.values())
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier training left and would be read beside the new weights, its seal and its record first."""
+    break_seal(folder)
+    for pattern in ("training.json", "*config.json", "*.safetensors*"):
+        for path in folder.glob(pattern):
+            path.unlink()
+    shutil.rmtree(folder / _MERGED, ignore_errors=True)
 
 
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:

@@ -279,6 +279,7 @@ class RelevanceTrainer:
         """Write the adapter (in 16 bits) or the model of the best state, and ``training.json``, which is returned."""
         self._copy(self.best["state"])
         break_seal(self.folder)
+        (self.folder / _TRAINING).unlink(missing_ok=True)  # of an encoder that this one takes the place of
         if self.recipe.r > 0:
             self.encoder.model.half().save_pretrained(self.folder / "adapter")
             _, base = PACKAGED_BASES.get(self.recipe.base, ("", self.recipe.base))
