@@ -4,6 +4,8 @@ import argparse
 import ast
 import hashlib
 import json
+import os
+import re
 import shutil
 import sys
 import time
@@ -16,13 +18,14 @@ from filelock import FileLock, Timeout
 
 from judgekit.data.declared import SETS, DeclaredError, declared_sets, own_file
 from judgekit.data.files import read_plain, sha256_of, write_text
-from judgekit.data.paths import PACKAGE, PRETRAINED, project_root, run_folder
+from judgekit.data.paths import HUB, OWN, PACKAGE, PRETRAINED, project_root, run_folder
 from judgekit.judges import DECLARED, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 KEPT = "kept.yaml"  # of a run: its jobs of hours, each with what takes them
+_JUDGE = re.compile(r"(\w+)/")  # what a judge's name begins with
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -128,7 +131,10 @@ def _yaml_mapping(path: Path) -> dict[str, Any]:
 
 @cache
 def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
-    """Digest of Python code, docstrings apart, and the dotted names of this package's modules that it imports."""
+    """Digest of Python code, docstrings apart, and the dotted names of this package's modules that it imports.
+
+    The name of a judge stands for the module of its provider, which is imported when the judge is loaded.
+    """
     tree = ast.parse(source)
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -138,6 +144,8 @@ def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Constant) and (judge := _JUDGE.match(str(node.value))):
+            names.add(f"{PACKAGE.name}.judges.{judge[1].replace('baseline', 'surface')}")
     digest = hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest()
     return digest, tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name))
 
@@ -147,9 +155,9 @@ def _notebook_code(name: str) -> str:
     return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
-def code_files(name: str) -> dict[Path, str]:
-    """The package's modules that a notebook imports, directly or through others, each with a digest of its code."""
-    modules = list(_digest_and_imports(_notebook_code(name))[1])
+def code_files(name: str, given: str = "") -> dict[Path, str]:
+    """The package's modules that a notebook and what it is given need, directly or through others; digests of them."""
+    modules = [module for source in (_notebook_code(name), given) for module in _digest_and_imports(source)[1]]
     digests: dict[Path, str] = {}
     for module in modules:  # which grows; an import executes the module and the packages above it
         parts = module.split(".")[1:]
@@ -161,13 +169,31 @@ def code_files(name: str) -> dict[Path, str]:
     return dict(sorted(digests.items()))
 
 
+def _files_named(given: str) -> dict[str, str]:
+    """SHA-256 of the files (pairs, prompts, weights, no models) that parameters or a run's own judges and sets name."""
+    digests = {}
+    for node in ast.walk(ast.parse(given)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            file = own_file(node.value) if node.value.startswith(HUB) else node.value.removeprefix(OWN)
+            for place in (file, str(file).rpartition("#")[2].removesuffix("-strict")):  # a judge's own prompt
+                paths = [project_root() / folder / place for folder in ("", "notebooks")]
+                digests |= {str(path): sha256_of(path) for path in paths if os.path.isfile(path)}
+    return digests
+
+
 def stamp(run: str, job: str) -> Path:
-    """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change."""
-    modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in code_files(job).items()]
-    judges = {name: one.model_dump() for name, one in declared_judges(run).items()}
-    sets = [(name, one.model_dump(), sha256_of(own_file(name) or one.file)) for name, one in declared_sets(run).items()]
-    made_of = [read_parameters(run, job), judges, *sets, _digest_and_imports(_notebook_code(job))[0], modules]
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
+    """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change.
+
+    So it is when a file that the parameters name changes, or the run's own judges and sets do.
+    """
+    code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
+    asked = [one.name for name, one in judges.items() if name in code + str(parameters)]
+    files = code_files(job, repr((parameters, asked))).items()
+    own = [{name: one.model_dump() for name, one in each.items()} for each in (judges, declared_sets(run))]
+    given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
+    modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in files]
+    made_of = given, _files_named(given), _digest_and_imports(code)[0], modules
+    digest = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
         write_text(path, digest)
@@ -180,6 +206,7 @@ def run_notebook(name: str, run: str) -> Path:
     WorkflowError on failure, with the copy that shows it (``<name>.failed.ipynb``), or where another process runs it.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     parameters = read_parameters(run, name)
@@ -205,6 +232,10 @@ def run_notebook(name: str, run: str) -> Path:
             raise WorkflowError(
                 f"{name}: cell {failure.cell_index + 1} failed with {failure.ename}: {failure.evalue}\n"
                 f"  the cell starts with: {cell}\n  executed copy: {attempt}"
+            ) from None
+        except DeadKernelError:
+            raise WorkflowError(
+                f"{name}: its kernel ended in the middle (for want of memory?); executed copy: {attempt}"
             ) from None
         attempt.replace(target)
         print(f"[{run}] {name} done in {time.monotonic() - started:.0f} s", flush=True)
