@@ -9,12 +9,12 @@ import pytest
 from judgekit.data import paths
 from judgekit.data.catalogue import load_set
 from judgekit.data.sample import load_sample
-from judgekit.judges import load_judge
+from judgekit.judges import load_judge, request_of
 from judgekit.judges.baseline import RuleJudge
-from judgekit.records import ORDERS, label_of_gap
+from judgekit.records import ORDERS, Reply, label_of_gap
 from judgekit.scoring import forest_table, hold_contest, pick, pivot_orders, run_judge, verdicts
 from judgekit.scoring.comparison import contest_scores, with_constant
-from judgekit.scoring.running import JudgeFailure
+from judgekit.scoring.running import JudgeFailure, Remembered
 from judgekit.scoring.store import shared_store
 
 SETS = ["sample_natural", "sample_adversarial"]
@@ -63,6 +63,17 @@ def test_a_judge_that_loses_replies_or_is_interrupted_keeps_the_batches_before(j
     with pytest.raises(failure, match=words):
         run_judge(judge(), NATURAL[:20], store, progress=False)
     assert store.count() == kept
+
+
+def test_what_is_no_verdict_of_a_remembered_judge_is_asked_again(store):
+    """At 29757e73 a member of a blend that once gave NaN was never asked again, and stood in the store as a verdict."""
+    judge = Recorder()
+    told = [Reply("first", p_first=float("nan"), p_second=0.0, p_tie=0.0), Reply("first", 1.0, 0.0, 0.0)]
+    judge.judge = lambda requests: [told[judge.asked]]
+    remembered, requests = Remembered(judge, store), [request_of(NATURAL[0], "ab")]
+    assert remembered.judge(requests)[0].status == "error"
+    judge.asked = 1
+    assert remembered.judge(requests) == told[1:] and store.count() == 1
 
 
 @pytest.fixture
