@@ -35,6 +35,7 @@ from judgekit.training.encoder import (
     contrastive_loss,
     identity_of,
     load_encoder,
+    reader_of,
     save_encoder,
     train_encoder,
     train_relevance,
@@ -47,7 +48,7 @@ from judgekit.training.features import (
     sources_with_ties,
     target_of,
 )
-from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
+from judgekit.training.gate import ALWAYS_OPEN, PairTable, choose_share, fit_gate, fit_gates, fit_relevance
 from judgekit.training.mixture import (
     Material,
     base_key,
@@ -302,7 +303,7 @@ def drawn():
 
 def test_a_gate_lets_ordinary_pairs_through_and_stops_misleading_ones(drawn):
     ordinary, misleading = drawn
-    judge = {"relevance": READ, "gate": fit_gate(ordinary, misleading, 0.1, READ)}
+    judge = {"relevance": READ, "gate": fit_gate(ordinary, misleading, 0.1, READ, np.ones(len(ordinary.target)))}
     assert misleading.hits(ALWAYS_OPEN).mean() == 0 and misleading.hits(judge).mean() > 0.9
     moved = np.abs(ordinary.probabilities(judge) - ordinary.probabilities(ALWAYS_OPEN)).max(1)
     assert np.median(moved) < 0.05

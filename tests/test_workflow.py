@@ -241,7 +241,7 @@ def test_a_kernel_that_ends_is_one_sentence(project, capsys):
     """At 29757e73 a notebook that the system killed, for want of memory say, ended in a traceback."""
     write_notebook(project / "notebooks", "10_count", 'run = "sample"', "import os", "os._exit(9)")
     assert workflow.main(["run", "10_count", "sample"]) == 1
-    assert "error: 10_count: its kernel ended in the middle (for want of memory?)" in capsys.readouterr().err
+    assert "error: 10_count: Kernel died (for want of memory?); executed copy: " in capsys.readouterr().err
 
 
 def test_one_run_is_made_by_one_process(project, monkeypatch):

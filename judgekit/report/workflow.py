@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from judgekit.data.declared import SETS, DeclaredError, declared_sets, own_file
 from judgekit.data.files import read_plain, sha256_of, write_text
-from judgekit.data.paths import HUB, OWN, PACKAGE, PRETRAINED, project_root, run_folder
+from judgekit.data.paths import PACKAGE, PRETRAINED, project_root, run_folder
 from judgekit.judges import DECLARED, declared_judges
 from judgekit.report.results import ResultsError, check_inputs
 
@@ -169,30 +169,20 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
     return dict(sorted(digests.items()))
 
 
-def _files_named(given: str) -> dict[str, str]:
-    """SHA-256 of the files (pairs, prompts, weights, no models) that parameters or a run's own judges and sets name."""
-    digests = {}
-    for node in ast.walk(ast.parse(given)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            file = own_file(node.value) if node.value.startswith(HUB) else node.value.removeprefix(OWN)
-            for place in (file, str(file).rpartition("#")[2].removesuffix("-strict")):  # a judge's own prompt
-                paths = [project_root() / folder / place for folder in ("", "notebooks")]
-                digests |= {str(path): sha256_of(path) for path in paths if os.path.isfile(path)}
-    return digests
-
-
 def stamp(run: str, job: str) -> Path:
-    """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change.
-
-    So it is when a file that the parameters name changes, or the run's own judges and sets do.
-    """
+    """The file that is written anew when a job's code or parameters change, or the run's judges, sets or files."""
     code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
     asked = [one.name for name, one in judges.items() if name in code + str(parameters)]
     files = code_files(job, repr((parameters, asked))).items()
     own = [{name: one.model_dump() for name, one in each.items()} for each in (judges, declared_sets(run))]
     given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
     modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in files]
-    made_of = given, _files_named(given), _digest_and_imports(code)[0], modules
+    named = re.findall(r'"((?:[^"\\]|\\.)*)"', given)  # files, and models, whose folders are not looked into
+    sets = [own_file(text) or "" for text in named if ":" in text]
+    places = [*sets, *(text.rpartition("#")[2].removesuffix("-strict") for text in named)]
+    paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
+    contents = [sha256_of(path) for path in paths if os.path.isfile(path)]
+    made_of = given, contents, _digest_and_imports(code)[0], modules
     digest = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
@@ -206,7 +196,6 @@ def run_notebook(name: str, run: str) -> Path:
     WorkflowError on failure, with the copy that shows it (``<name>.failed.ipynb``), or where another process runs it.
     """
     import papermill
-    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     parameters = read_parameters(run, name)
@@ -233,10 +222,8 @@ def run_notebook(name: str, run: str) -> Path:
                 f"{name}: cell {failure.cell_index + 1} failed with {failure.ename}: {failure.evalue}\n"
                 f"  the cell starts with: {cell}\n  executed copy: {attempt}"
             ) from None
-        except DeadKernelError:
-            raise WorkflowError(
-                f"{name}: its kernel ended in the middle (for want of memory?); executed copy: {attempt}"
-            ) from None
+        except RuntimeError as failure:  # of a kernel that was killed, or never began
+            raise WorkflowError(f"{name}: {failure} (for want of memory?); executed copy: {attempt}") from None
         attempt.replace(target)
         print(f"[{run}] {name} done in {time.monotonic() - started:.0f} s", flush=True)
     return target

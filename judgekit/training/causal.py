@@ -133,7 +133,6 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[s
         "gradient_accumulation_steps": recipe.accumulation,
         "gradient_checkpointing": recipe.recompute,
         "learning_rate": recipe.lr,
-        "lr_scheduler_type": "linear",
         "warmup_steps": round(recipe.warmup * recipe.steps) if recipe.steps else recipe.warmup,  # below 1, a share
         "weight_decay": recipe.weight_decay,
         "adam_beta2": recipe.beta2,
@@ -208,9 +207,9 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _clear(folder: Path) -> None:
     """Remove what an earlier training left and would be read beside the new weights, its seal and its record first."""
     break_seal(folder)
-    for pattern in ("training.json", "*config.json", "*.safetensors*"):
-        for path in folder.glob(pattern):
-            path.unlink()
+    (folder / "training.json").unlink(missing_ok=True)
+    for path in (*folder.glob("*config.json"), *folder.glob("*.safetensors*")):
+        path.unlink()
     shutil.rmtree(folder / _MERGED, ignore_errors=True)
 
 
@@ -297,7 +296,7 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     """Model, with a head for one score if the method is ``reward``, and tokenizer; RecipeError if not to be had."""
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
-    dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
+    dtype = torch.bfloat16 if recipe.r and recipe.bf16 and torch.cuda.is_available() else torch.float32
     options: dict[str, Any] = {"revision": recipe.revision, "dtype": dtype}
     if attention := recipe.attn_implementation or ("" if torch.cuda.is_available() else "eager"):
         options["attn_implementation"] = attention
@@ -320,11 +319,6 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
     return model, tokenizer
-
-
-def on_gpu(recipe: CausalRecipe) -> bool:
-    """Whether training will compute in bfloat16 on a GPU."""
-    return recipe.bf16 and torch.cuda.is_available()
 
 
 def adapter_config(recipe: CausalRecipe) -> Any:

@@ -54,14 +54,14 @@ def announce(recipe: CausalRecipe) -> None:
     from transformers import AutoConfig
 
     from judgekit.models.files import check_folder
-    from judgekit.training.causal import base_location, on_gpu
+    from judgekit.training.causal import base_location
 
     try:
         check_folder(base := base_location(recipe.base))
         config = AutoConfig.from_pretrained(base, revision=recipe.revision)
     except OSError as missing:
         raise RecipeError(f"base {recipe.base!r} cannot be loaded: {str(missing).splitlines()[0]}") from None
-    needed = estimate(config, recipe, on_gpu(recipe))
+    needed = estimate(config, recipe, torch.cuda.is_available())
     counts = f"{needed.pop('parameters'):,} parameters, {needed.pop('trained'):,} trained"
     sizes = ", ".join(f"{part} {size / 2**30:.1f}" for part, size in needed.items())
     print(f"{recipe.base}: {counts}; GiB: {sizes}", flush=True)
