@@ -6,7 +6,7 @@ Caption, label and the notebook's name stay in the report, with the prose. All t
 import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from itertools import compress, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,13 +72,14 @@ def save_table(
         with_interval = intervals if isinstance(intervals, bool) else column in intervals
         cells.append([_cell(value, with_interval, stacked) for value in values])
         letters.append((align or {}).get(column) or ("l" if any(isinstance(value, str) for value in values) else "r"))
-        rivals = [isinstance(one, Number) and name not in plain for one, name in zip(values, names, strict=True)]
-        if column in best and any(rivals):  # a difference that the digits do not show is not shown in bold either
-            top = str(max(compress(values, rivals), key=lambda number: number.value))
-            for row, value in enumerate(values):
-                if rivals[row] and str(value) == top:
-                    tex, markdown = cells[-1][row]
-                    cells[-1][row] = rf"\textbf{{{tex}}}", f"**{markdown}**"
+        rival = [value if isinstance(value, Number) else None for value in values]
+        rival = [None if name in plain else value for value, name in zip(rival, names, strict=True)]
+        numbers = [value for value in rival if value is not None] if column in best else []
+        if numbers:  # a difference that the digits do not show is not shown in bold either
+            top = str(max(numbers, key=lambda number: number.value))
+            bold = [value is not None and str(value) == top for value in rival]
+            pairs = zip(cells[-1], bold, strict=True)
+            cells[-1] = [(rf"\textbf{{{tex}}}", f"**{md}**") if b else (tex, md) for (tex, md), b in pairs]
     heads = _values(frame, sections, spec) if sections else [None] * len(frame)
     rows = list(zip(heads, zip(*cells, strict=True), strict=True))
     titles = [(str(column[0]), str(column[-1])) if isinstance(column, tuple) else ("", str(column)) for column in shown]

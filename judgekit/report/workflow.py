@@ -25,7 +25,7 @@ from judgekit.report.results import ResultsError, check_inputs
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 KEPT = "kept.yaml"  # of a run: its jobs of hours, each with what takes them
-_JUDGE = re.compile(r"(\w+)/")  # what a judge's name begins with
+_JUDGE = re.compile(r"(\w+)/")  # a judge's name stands for its provider's module, which loading it imports
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -131,10 +131,7 @@ def _yaml_mapping(path: Path) -> dict[str, Any]:
 
 @cache
 def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
-    """Digest of Python code, docstrings apart, and the dotted names of this package's modules that it imports.
-
-    The name of a judge stands for the module of its provider, which is imported when the judge is loaded.
-    """
+    """Digest of Python code, docstrings apart, and the dotted names of this package's modules that it imports."""
     tree = ast.parse(source)
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -172,14 +169,12 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
 def stamp(run: str, job: str) -> Path:
     """The file that is written anew when a job's code or parameters change, or the run's judges, sets or files."""
     code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
-    asked = [one.name for name, one in judges.items() if name in code + str(parameters)]
-    files = code_files(job, repr((parameters, asked))).items()
+    asked = repr((parameters, [one.name for name, one in judges.items() if name in code + str(parameters)]))
+    modules = [(path.relative_to(PACKAGE).as_posix(), one) for path, one in code_files(job, asked).items()]
     own = [{name: one.model_dump() for name, one in each.items()} for each in (judges, declared_sets(run))]
     given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
-    modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in files]
     named = re.findall(r'"((?:[^"\\]|\\.)*)"', given)  # files, and models, whose folders are not looked into
-    sets = [own_file(text) or "" for text in named if ":" in text]
-    places = [*sets, *(text.rpartition("#")[2].removesuffix("-strict") for text in named)]
+    places = [(":" in one and own_file(one)) or one.rpartition("#")[2].removesuffix("-strict") for one in named]
     paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
     contents = [sha256_of(path) for path in paths if os.path.isfile(path)]
     made_of = given, contents, _digest_and_imports(code)[0], modules

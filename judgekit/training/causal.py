@@ -207,8 +207,7 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _clear(folder: Path) -> None:
     """Remove what an earlier training left and would be read beside the new weights, its seal and its record first."""
     break_seal(folder)
-    (folder / "training.json").unlink(missing_ok=True)
-    for path in (*folder.glob("*config.json"), *folder.glob("*.safetensors*")):
+    for path in (*folder.glob("training.json"), *folder.glob("*config.json"), *folder.glob("*.safetensors*")):
         path.unlink()
     shutil.rmtree(folder / _MERGED, ignore_errors=True)
 

@@ -13,7 +13,6 @@ from judgekit.judges.surface import scores_of
 from judgekit.records import PreferencePair
 from judgekit.stats import Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
 from judgekit.training import bank
-from judgekit.training.bank import Embedder
 from judgekit.training.constructed import OFF_TOPIC
 from judgekit.training.features import FeatureTable, feature_table
 from judgekit.training.mixture import Material, source_weights
@@ -63,7 +62,7 @@ class Reader:
     """What makes tables of pairs."""
 
     quality: dict  # the preference part (`judgekit.training.features.fit_features`)
-    embedder: Embedder  # with the trained encoder
+    embedder: bank.Embedder  # with the trained encoder
     others: np.ndarray  # embeddings of other questions by the same encoder, shape (n_others, width)
     tied: frozenset  # sets whose annotators could say tie
     question_tokens: int  # how much is read of a text
