@@ -281,6 +281,20 @@ def test_merged_and_adapter_judge_alike_and_may_be_moved(tmp_path, tiny, monkeyp
     assert str(tmp_path) not in (tmp_path / "elsewhere" / "dpo" / "training.json").read_text()
 
 
+def test_another_training_in_a_folder_leaves_nothing_of_the_one_before(tmp_path, tiny, monkeypatch):
+    """At 29757e73 an adapter judged in place of the new weights, and a stage after them began with its merged model."""
+    folder, sft = tmp_path / "judge", {"base": str(tiny), "r": 4, "merge": True, "steps": 2}
+    train(folder, **sft)
+    with pytest.raises(RecipeError, match=r"base .*/judge/merged' lies in the folder that is written"):
+        train(folder, base=str(folder / "merged"), steps=2)
+    for place in (folder, tmp_path / "alone"):
+        train(place, base=str(tiny), r=0, steps=2)
+    assert {path.name for path in folder.rglob("*")} == {path.name for path in (tmp_path / "alone").rglob("*")}
+    monkeypatch.setattr("judgekit.training.causal._finish", lambda *_: None)  # killed when the weights are written
+    train(folder, **sft)
+    assert not (folder / "training.json").exists(), "else these weights would pass for those of the training before"
+
+
 def test_an_adapter_is_merged_as_sums_in_float64_say(tmp_path, tiny):
     """Else the last bit of the merged weights, and with it the judge, would depend on the machine."""
     train(tmp_path, base=str(tiny), r=4, lora_alpha=8, merge=True, lr=2e-2)

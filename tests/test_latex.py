@@ -163,6 +163,9 @@ def test_team_without_a_field_is_an_error(project):
     write_document(project, "x")
     with pytest.raises(ValueError, match='member 1 has no "reflection"'):
         write_generated("laptop")
+    (project / "report" / "team.yaml").write_text("members: [{name: X")
+    with pytest.raises(ValueError, match=r"team\.yaml is not YAML: while parsing"):
+        write_generated("laptop")
 
 
 @needs_lualatex

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
+from judgekit.data.declared import DeclaredSet
 from judgekit.judges import load_judge
 from judgekit.records import LABELS, SWAPPED, PreferencePair, Turn, Verdict
-from judgekit.scoring import Protocol, compare, pairs_judged_by, protocol_of, protocols_for, run_judge, score
+from judgekit.scoring import Protocol, compare, pairs_judged_by, protocol_of, protocols, protocols_for, run_judge, score
 from judgekit.scoring.comparison import compare_all
 from judgekit.scoring.protocols import (
     PRIMARY,
@@ -64,6 +65,24 @@ def test_one_order_is_counted_beside_what_both_have_in_common():
     assert values(scores, "accuracy", "coverage", "agreement") == pytest.approx([3 / 4, 7 / 8, 2 / 4])
     assert (scores["consistency"].value, scores["consistency"].n) == (pytest.approx(1 / 3), 3)  # of those read in both
     assert scores["first_rate"].value == 1  # A then B: always the response shown first
+
+
+def test_a_tie_that_is_not_scored_is_none_of_the_labels():
+    """At 29757e73 one in the order that the rule does not read, or on a dropped item, cost a third of macro-F1."""
+    verdicts, pairs = items_of("AA", "BB", "At", labels="ABA")
+    assert values(score(verdicts, pairs, "pairs", **QUICK), "macro_f1", "recall") == [1, 1]
+    verdicts, pairs = items_of("AA", "BB", "t-", labels="ABA")
+    both = Protocol("p", rule="mean_of_orders", unparsed="dropped")
+    assert values(score(verdicts, pairs, "pairs", both, **QUICK), "macro_f1", "recall") == [1, 1]
+
+
+def test_a_dropped_reply_without_probabilities_costs_the_others_nothing():
+    """At 29757e73 there was no Brier score at all, though every item that counts has probabilities."""
+    verdicts, pairs = items_of("A", "B", "-", labels="ABA")
+    verdicts[:2] = [replace(one, p_a=p, p_b=1 - p, p_tie=0.0) for one, p in zip(verdicts, (0.8, 0.4), strict=False)]
+    scores = score(verdicts, pairs, "pandalm", "unparsed_dropped", **QUICK)
+    assert scores["brier"].value == pytest.approx((2 * 0.2**2 + 2 * 0.4**2) / 2)
+    assert "brier" not in score(verdicts, pairs, "pandalm", **QUICK)
 
 
 def test_mean_of_orders_counts_each_and_missing_is_wrong():
@@ -221,6 +240,12 @@ def test_protocols_are_found_by_long_and_short_names():
     assert protocols_for("llmbar_manual").keys() == protocols_for("llmbar_adversarial").keys()
     with pytest.raises(KeyError, match="conflict_strict"):
         protocol_of("pandalm", "s1")
+
+
+def test_the_primary_protocol_of_a_declared_set_is_the_declared_one(monkeypatch):
+    """At 29757e73 the name "primary" meant that of pairs in general."""
+    monkeypatch.setattr(protocols, "declared_sets", lambda: {"ours": DeclaredSet(file="x", protocol="both_right")})
+    assert protocol_of("ours", "primary") == protocols_for("ours")["primary"] == protocol_of("ours")
 
 
 def test_a_misspelt_choice_is_refused():

@@ -305,3 +305,10 @@ def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):
         contents.append(save_data("test", "some_split", frame).read_bytes())
     assert contents[0] == contents[1]
     assert load_data("test", "some_split").astype(str).equals(frame)
+
+
+def test_texts_come_back_as_texts_and_numbers_as_numbers():
+    """At 29757e73 a column of numbers that lacked one came back as text."""
+    frame = pd.DataFrame({"model": ["NA", "None", ""], "p": [0.5, None, 0.25], "n": [1, 2, 3], "note": ["", "", ""]})
+    save_data("test", "some", frame)
+    pd.testing.assert_frame_equal(load_data("test", "some"), frame)

@@ -10,12 +10,12 @@ import pytest
 from judgekit.data import paths
 from judgekit.data.catalogue import load_set
 from judgekit.data.sample import load_sample
-from judgekit.judges import load_judge
+from judgekit.judges import load_judge, request_of
 from judgekit.judges.baseline import RuleJudge
-from judgekit.records import ORDERS, label_of_gap
+from judgekit.records import ORDERS, Reply, label_of_gap
 from judgekit.scoring import forest_table, hold_contest, pick, pivot_orders, run_judge, verdicts
 from judgekit.scoring.comparison import contest_scores, with_constant
-from judgekit.scoring.running import JudgeFailure
+from judgekit.scoring.running import JudgeFailure, Remembered
 from judgekit.scoring.store import shared_store
 
 SETS = ["sample_natural", "sample_adversarial"]
@@ -83,6 +83,17 @@ class Crammed(Recorder):
 
 def test_a_batch_that_failed_leaves_the_memory_before_its_requests_are_tried_alone(store):
     assert {one.status for one in run_judge(Crammed(), NATURAL[:6], store, progress=False)} == {"ok"}
+
+
+def test_what_is_no_verdict_of_a_remembered_judge_is_asked_again(store):
+    """At 29757e73 a member of a blend that once gave NaN was never asked again, and stood in the store as a verdict."""
+    judge = Recorder()
+    told = [Reply("first", p_first=float("nan"), p_second=0.0, p_tie=0.0), Reply("first", 1.0, 0.0, 0.0)]
+    judge.judge = lambda requests: [told[judge.asked]]
+    remembered, requests = Remembered(judge, store), [request_of(NATURAL[0], "ab")]
+    assert remembered.judge(requests)[0].status == "error"
+    judge.asked = 1
+    assert remembered.judge(requests) == told[1:] and store.count() == 1
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """judgekit.training: seeded, resumable, and blind to what it must not see."""
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from judgekit.training.encoder import (
     contrastive_loss,
     identity_of,
     load_encoder,
+    reader_of,
     save_encoder,
     train_encoder,
     train_relevance,
@@ -46,7 +48,7 @@ from judgekit.training.features import (
     sources_with_ties,
     target_of,
 )
-from judgekit.training.gate import ALWAYS_CLOSED, PairTable, choose_share, fit_gate, fit_gates, fit_relevance, reader_of
+from judgekit.training.gate import ALWAYS_CLOSED, PairTable, choose_share, fit_gate, fit_gates, fit_relevance
 from judgekit.training.mixture import (
     Material,
     base_key,
@@ -144,6 +146,18 @@ def test_a_finished_encoder_is_not_trained_again(finished, made, monkeypatch):
     assert train(folder, made) == json.loads(json.dumps(report))
     with pytest.raises(TypeError):  # another recipe would be trained
         train(folder, made, replace(TINY, steps=6))
+
+
+def test_an_encoder_that_was_not_written_to_its_end_does_not_pass_for_the_one_before(
+    finished, made, tmp_path, monkeypatch
+):
+    shutil.copytree(finished[0], tmp_path / "judge")
+    monkeypatch.setattr("judgekit.training.encoder.settle_adapter", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(tmp_path / "judge", made, replace(TINY, steps=2))
+    monkeypatch.undo()
+    train(tmp_path / "judge", made)
+    assert weights(tmp_path / "judge") == weights(finished[0])
 
 
 def test_training_and_validation_share_no_question(made, tmp_path):
@@ -289,7 +303,7 @@ def drawn():
 
 def test_a_gate_lets_ordinary_pairs_through_and_stops_misleading_ones(drawn):
     ordinary, misleading = drawn
-    judge = {"relevance": READ, "gate": fit_gate(ordinary, misleading, 0.1, READ)}
+    judge = {"relevance": READ, "gate": fit_gate(ordinary, misleading, 0.1, READ, np.ones(len(ordinary.target)))}
     assert misleading.hits(ALWAYS_CLOSED).mean() == 0 and misleading.hits(judge).mean() > 0.9
     moved = np.abs(ordinary.probabilities(judge) - ordinary.probabilities(ALWAYS_CLOSED)).max(1)
     assert np.median(moved) < 0.05

@@ -208,6 +208,24 @@ def test_what_says_something_else_changes_the_stamp(package, project, name, old,
     assert digest() == first
 
 
+def test_judges_and_files_that_are_named_change_the_stamp(package, project):
+    """At 29757e73 neither the module of a judge nor a prompt or pairs of one's own did: old numbers stood."""
+    (package / "judges").mkdir()
+    modules = [package / "judges" / name for name in ("__init__.py", "encoder.py", "hf.py")]
+    files = [*modules, project / "a.jsonl", project / "short.txt"]
+    for file in files:
+        file.write_text("FORMAT = 1\n")
+    cells = (PARAMETERS + '\nsets = []\njudges = ["encoder/minilm", "mine"]', "len(sets)")
+    write_notebook(project / "notebooks", "10_count", *cells)
+    give(project, f"run: sample\nsets: [file:{project}/a.jsonl]\n")
+    declared = project / "params" / "sample" / "judges.yaml"
+    declared.write_text(f"mine: {{name: 'hf/smollm2-135m#{project}/short.txt-strict', settings: {{mode: one_pass}}}}\n")
+    for file in files:
+        before = digest()
+        file.write_text("FORMAT = 2\n")
+        assert digest() != before, file.name
+
+
 # ---------------------------------------------------------------- execution
 
 
@@ -231,6 +249,13 @@ def test_a_failure_names_notebook_cell_and_error_and_leaves_the_copy(project, ca
     assert str(attempt) in message
     assert "ZeroDivisionError" in attempt.read_text()
     assert not attempt.with_name("10_count.ipynb").exists()
+
+
+def test_a_kernel_that_ends_is_one_sentence(project, capsys):
+    """At 29757e73 a notebook that the system killed, for want of memory say, ended in a traceback."""
+    write_notebook(project / "notebooks", "10_count", 'run = "sample"', "import os", "os._exit(9)")
+    assert workflow.main(["run", "10_count", "sample"]) == 1
+    assert "error: 10_count: Kernel died (for want of memory?); executed copy: " in capsys.readouterr().err
 
 
 def test_one_run_is_made_by_one_process(project, monkeypatch):

@@ -82,7 +82,7 @@ def escape_markdown(text: object) -> str:
     'a\\\\|b &lt;i&gt;'
     """
     text = "".join(f"U+{ord(c):04X}" if _kind(c) == "hidden" else c for c in str(text))
-    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
+    return re.sub(r"([\\`*_~\[\]|])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
 def _tears(text: str, end: int) -> bool:

@@ -17,11 +17,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from judgekit.data import paths
 from judgekit.data.declared import declared_sets
-from judgekit.data.files import load_plain, write_text
+from judgekit.data.files import load_plain, read_plain, write_text
 from judgekit.data.provenance import git_state
 from judgekit.report.escaping import IN_TEXT_FONT, JOINERS, escape, rendered, template
 from judgekit.report.results import (
@@ -163,7 +161,7 @@ def _short_commit(state: Mapping[str, Any]) -> str:
 
 def _team(path: Path) -> Any:
     """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
-    team = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+    team = read_plain(path, path.name, ValueError) if path.exists() else None
     for number, member in enumerate(team["members"] if team else (), 1):
         if missing := [field for field in ("name", "share", "work", "reflection") if not member.get(field)]:
             raise ValueError(f'{path.name}: member {number} has no "{missing[0]}"')

@@ -13,7 +13,6 @@ from judgekit.report.results import ResultsError, load_provenance, load_results
 from judgekit.report.workflow import jobs_of
 
 RUN = "laptop"
-MEASURED = "bench-formats"  # the results that name the machine that speed was measured on
 MARKED = re.compile(r"<!-- (\w+):begin -->\n.*?<!-- \1:end -->", re.DOTALL)
 _TEMPLATE = template("blocks.md")
 BLOCKS = tuple(_TEMPLATE.blocks)
@@ -49,17 +48,13 @@ def _minutes(stage: str = "") -> dict[str, float]:
 
 def _machine() -> str:
     """The machine that speed was measured on, in words."""
-    machine = _held(load_provenance(RUN), MEASURED)["machine"]
+    machine = _held(load_provenance(RUN), "bench-formats")["machine"]
     return f"{machine['cores']} cores with {machine['memory_mb'] / 1024:.0f} GB of memory"
 
 
 def filled(text: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     """``text`` with what stands between ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->`` made anew."""
-
-    def made(marked: re.Match[str]) -> str:
-        return f"<!-- {marked[1]}:begin -->\n{block(marked[1], results)}\n<!-- {marked[1]}:end -->"
-
-    return MARKED.sub(made, text)
+    return MARKED.sub(lambda m: f"<!-- {m[1]}:begin -->\n{block(m[1], results)}\n<!-- {m[1]}:end -->", text)
 
 
 def documents() -> list[Path]:

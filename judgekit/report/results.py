@@ -193,7 +193,9 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
     path = path if path.is_file() else path.with_suffix("")
     if not path.is_file():
         raise FileNotFoundError(f"{path}.gz: not there yet; run the notebook that writes it first")
-    return pd.read_csv(path, keep_default_na=path.suffix == ".csv")  # estimates may lack an interval; texts are texts
+    frame = pd.read_csv(path, keep_default_na=path.suffix == ".csv")  # estimates may lack an interval; texts are texts
+    numbers = pd.read_csv(path, keep_default_na=False, na_values="").select_dtypes("number")
+    return frame.assign(**numbers.dropna(axis=1, how="all"))
 
 
 def save_figure(figure: Any, run: str, name: str) -> Path:

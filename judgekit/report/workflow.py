@@ -4,6 +4,8 @@ import argparse
 import ast
 import hashlib
 import json
+import os
+import re
 import shutil
 import sys
 import time
@@ -23,6 +25,7 @@ from judgekit.report.results import ResultsError, check_inputs
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 KEPT = "kept.yaml"  # of a run: its jobs of hours, each with what takes them
+_JUDGE = re.compile(r"(\w+)/")  # a judge's name stands for its provider's module, which loading it imports
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -138,6 +141,8 @@ def _digest_and_imports(source: str) -> tuple[str, tuple[str, ...]]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Constant) and (judge := _JUDGE.match(str(node.value))):
+            names.add(f"{PACKAGE.name}.judges.{judge[1].replace('baseline', 'surface')}")
     digest = hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest()
     return digest, tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name))
 
@@ -147,9 +152,9 @@ def _notebook_code(name: str) -> str:
     return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
-def code_files(name: str) -> dict[Path, str]:
-    """The package's modules that a notebook imports, directly or through others, each with a digest of its code."""
-    modules = list(_digest_and_imports(_notebook_code(name))[1])
+def code_files(name: str, given: str = "") -> dict[Path, str]:
+    """The package's modules that a notebook and what it is given need, directly or through others; digests of them."""
+    modules = [module for source in (_notebook_code(name), given) for module in _digest_and_imports(source)[1]]
     digests: dict[Path, str] = {}
     for module in modules:  # which grows; an import executes the module and the packages above it
         parts = module.split(".")[1:]
@@ -162,12 +167,18 @@ def code_files(name: str) -> dict[Path, str]:
 
 
 def stamp(run: str, job: str) -> Path:
-    """The file that is written anew only when a job's parameters, its notebook's code or its modules' code change."""
-    modules = [(path.relative_to(PACKAGE).as_posix(), digest) for path, digest in code_files(job).items()]
-    judges = {name: one.model_dump() for name, one in declared_judges(run).items()}
-    sets = [(name, one.model_dump(), sha256_of(own_file(name) or one.file)) for name, one in declared_sets(run).items()]
-    made_of = [read_parameters(run, job), judges, *sets, _digest_and_imports(_notebook_code(job))[0], modules]
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest() + "\n"
+    """The file that is written anew when a job's code or parameters change, or the run's judges, sets or files."""
+    code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
+    asked = repr((parameters, [one.name for name, one in judges.items() if name in code + str(parameters)]))
+    modules = [(path.relative_to(PACKAGE).as_posix(), one) for path, one in code_files(job, asked).items()]
+    own = [{name: one.model_dump() for name, one in each.items()} for each in (judges, declared_sets(run))]
+    given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
+    named = re.findall(r'"((?:[^"\\]|\\.)*)"', given)  # files, and models, whose folders are not looked into
+    places = [(":" in one and own_file(one)) or one.rpartition("#")[2].removesuffix("-strict") for one in named]
+    paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
+    contents = [sha256_of(path) for path in paths if os.path.isfile(path)]
+    made_of = given, contents, _digest_and_imports(code)[0], modules
+    digest = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
     if not path.is_file() or path.read_text(encoding="utf-8") != digest:
         write_text(path, digest)
@@ -206,6 +217,8 @@ def run_notebook(name: str, run: str) -> Path:
                 f"{name}: cell {failure.cell_index + 1} failed with {failure.ename}: {failure.evalue}\n"
                 f"  the cell starts with: {cell}\n  executed copy: {attempt}"
             ) from None
+        except RuntimeError as failure:  # of a kernel that was killed, or never began
+            raise WorkflowError(f"{name}: {failure} (for want of memory?); executed copy: {attempt}") from None
         attempt.replace(target)
         print(f"[{run}] {name} done in {time.monotonic() - started:.0f} s", flush=True)
     return target

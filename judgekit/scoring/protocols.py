@@ -110,15 +110,14 @@ def _family_of(benchmark: str) -> str:
 
 
 def protocol_of(benchmark: str, protocol: Rule = None) -> Protocol:
-    """The protocol that is meant: None for the primary one, which a set is quoted under, a `Protocol`, or a name.
+    """The protocol that is meant: a `Protocol`, a name, or None (``"primary"``) for the one that a set is quoted under.
 
-    Of a declared set (``params/<run>/sets.yaml``) None means the protocol that stands there.
-
-    A name is a key of `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); KeyError lists
-    the sets, or the names there are for the set.
+    Of a declared set (``params/<run>/sets.yaml``) that is the protocol that stands there. A name is a key of
+    `PROTOCOLS` (``"pandalm_swapped"``), or its part after the set's (``"swapped"``); KeyError lists the sets, or the
+    names there are for the set.
     """
     family = _family_of(benchmark)
-    if protocol is None and (one := declared_sets().get(benchmark)):
+    if protocol in (None, "primary") and (one := declared_sets().get(benchmark)):
         given: Any = one.protocol
         try:  # a field that there is not, or a value that it has not
             protocol = given if isinstance(given, str) else Protocol(**{"name": "a rule of one's own", **given})

@@ -34,7 +34,7 @@ class Remembered:
         known = self.store.get(self.fingerprint, self.decoding, keys)
         waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
         if waiting:
-            fresh = dict(zip(waiting, self.inner.judge(list(waiting.values())), strict=True))
+            fresh = dict(zip(waiting, map(_sound, self.inner.judge(list(waiting.values()))), strict=True))
             self.store.put(self.fingerprint, self.decoding, fresh)
             known |= fresh
         return [known[key] for key in keys]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judgekit import stats
+from judgekit.records import LABELS
 from judgekit.scoring import metrics
 from judgekit.scoring.items import credits_of, item_table
 from judgekit.scoring.protocols import Pairs, Protocol, Rule, Verdicts, protocol_of
@@ -37,11 +38,12 @@ def score(
     both = bool(table["has_ba"].all())
     if not both and table["has_ba"].any():
         raise ValueError(f"{benchmark}: {verdicts[0].judge} judged some pairs in one order only")
-    n, given = int(table["kept"].sum()), {*table["reference"], *table["said"], *(table["ba"] if both else ())}
-    labels = [label for label in protocol.labels if label in given]  # a tie that nobody said or labelled has no F1
+    n = int(table["kept"].sum())
     if not n:
         raise ValueError(f"{benchmark}: '{protocol.name}' drops every item")
     sums = _sums_of(table, protocol, both)
+    counted = sums["confusion"].sum(0)  # a tie that nobody labelled or said, where it counts, has no F1
+    labels = [one for i, one in enumerate(LABELS) if one in protocol.labels and counted[i].any() | counted[:, i].any()]
     drawn = stats.resampled_together(sums, n_boot, seed)
 
     def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False) -> Number:
@@ -87,7 +89,8 @@ def _sums_of(table: pd.DataFrame, protocol: Protocol, both: bool) -> dict[str, F
         shown_first = np.column_stack([table["raw_ab"].map({"A": 1, "B": 0}), table["raw_ba"].map({"A": 0, "B": 1})])
         per_item["first_rate"] = np.column_stack([np.nansum(shown_first, 1), (~np.isnan(shown_first)).sum(1)])
     probabilities = table[["p_a", "p_b", "p_tie"]].to_numpy(float)
-    if not np.isnan(probabilities).any():
+    if not np.isnan(probabilities[table["kept"]]).any():
+        probabilities = np.nan_to_num(probabilities, nan=1 / 3)  # of dropped items, which count nowhere
         if "tie" not in protocol.labels:  # where no tie is possible, its mass is split by the other two
             probabilities = np.column_stack([decided_probabilities(probabilities), np.zeros(len(table))])
         nll, brier = metrics.probability_losses(probabilities, reference)

@@ -23,9 +23,9 @@ from judgekit.models.files import seal
 from judgekit.records import PreferencePair, Response, fingerprint_of
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
-from judgekit.training.encoder import RelevanceRecipe, load_encoder, save_encoder, train_relevance
+from judgekit.training.encoder import RelevanceRecipe, load_encoder, reader_of, save_encoder, train_relevance
 from judgekit.training.features import fit_features
-from judgekit.training.gate import ALWAYS_CLOSED, fit_gates, reader_of
+from judgekit.training.gate import ALWAYS_CLOSED, fit_gates
 from judgekit.training.mixture import Material, base_key, pairs_key, select_split, source_weights
 
 _GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES

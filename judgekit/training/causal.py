@@ -54,6 +54,8 @@ def train_judge(
     labels = ("A", "B") if recipe.policy == "strict" else ("A", "B", "tie")
     chosen = mixed(train, recipe, shares)
     folder = Path(folder)
+    if os.path.exists(recipe.base) and Path(recipe.base).resolve().is_relative_to(folder.resolve()):
+        raise RecipeError(f"base {recipe.base!r} lies in the folder that is written: choose another one")
     model, tokenizer = load_base(recipe)
     rows, too_long = token_rows(chosen, recipe, tokenizer)
     held_out, held_out_too_long = token_rows([pair for pair in validation if pair.label in labels], recipe, tokenizer)
@@ -76,7 +78,8 @@ def train_judge(
     # Of a training that is over the trainer would take another step before it sees that.
     with _AT_REPLIES, patch.object(trainer, "_run_epoch") if newest and _is_over(newest) else nullcontext():
         trainer.train(resume_from_checkpoint=newest)
-    break_seal(folder)
+    if trainer.is_world_process_zero():
+        _clear(folder)
     trainer.save_model(str(folder))  # first: nothing that describes a training may cost its weights
     report = {
         "recipe": recipe.as_dict() | {"base": _as_seen_from(folder, recipe.base)},
@@ -133,7 +136,6 @@ def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[s
         "gradient_accumulation_steps": recipe.accumulation,
         "gradient_checkpointing": recipe.recompute,
         "learning_rate": recipe.lr,
-        "lr_scheduler_type": "linear",
         "warmup_steps": round(recipe.warmup * recipe.steps) if recipe.steps else recipe.warmup,  # below 1, a share
         "weight_decay": recipe.weight_decay,
         "adam_beta2": recipe.beta2,
@@ -206,6 +208,14 @@ def _history(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if logged := {name: entry[key] for name, key in _LOGGED.items() if key in entry}:
             rows.setdefault(entry["step"], {"step": entry["step"], **dict.fromkeys(_LOGGED)}).update(logged)
     return list(rows.values())
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier training left and would be read beside the new weights, its seal and its record first."""
+    break_seal(folder)
+    for path in (*folder.glob("training.json"), *folder.glob("*config.json"), *folder.glob("*.safetensors*")):
+        path.unlink()
+    shutil.rmtree(folder / _MERGED, ignore_errors=True)
 
 
 def _finish(recipe: CausalRecipe, trainer: Any, tokenizer: Any, folder: Path, report: Mapping[str, Any]) -> None:
@@ -291,7 +301,7 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     """Model, with a head for one score if the method is ``reward``, and tokenizer; RecipeError if not to be had."""
     location, kind = base_location(recipe.base), AutoModelForCausalLM
     # Frozen weights are kept in bfloat16 on a GPU; weights that are trained stay in float32.
-    dtype = torch.bfloat16 if recipe.r and on_gpu(recipe) else torch.float32
+    dtype = torch.bfloat16 if recipe.r and recipe.bf16 and torch.cuda.is_available() else torch.float32
     options: dict[str, Any] = {"revision": recipe.revision, "dtype": dtype}
     if attention := recipe.attn_implementation or ("" if torch.cuda.is_available() else "eager"):
         options["attn_implementation"] = attention
@@ -315,11 +325,6 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
     return model, tokenizer
-
-
-def on_gpu(recipe: CausalRecipe) -> bool:
-    """Whether training will compute in bfloat16 on a GPU."""
-    return recipe.bf16 and torch.cuda.is_available()
 
 
 def adapter_config(recipe: CausalRecipe) -> Any:

@@ -31,7 +31,7 @@ from judgekit.models.files import break_seal, quiet, seal, settle_adapter
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions
 from judgekit.training.constructed import KINDS, OFF_TOPIC
 from judgekit.training.features import fit_features, rounded_parts
-from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gates, joined, reader_of
+from judgekit.training.gate import Reader, choose_share, compare_gates, fit_gates, joined
 from judgekit.training.mixture import Material, base_key, source_weights
 
 CHECKPOINT = "checkpoint.pt"
@@ -175,11 +175,10 @@ class RelevanceTrainer:
         if recipe.r > 0:
             from peft import LoraConfig, get_peft_model
 
-            same: dict[str, Any] = {"r": recipe.r, "lora_alpha": recipe.lora_alpha, "layers_to_transform": topmost}
-            modules = list(recipe.target_modules)
+            given: dict[str, Any] = {name: getattr(recipe, name) for name in ("r", "lora_alpha")}
+            given |= {"target_modules": list(recipe.target_modules), "layers_to_transform": topmost}
             with quiet():
-                config = LoraConfig(target_modules=modules, task_type="FEATURE_EXTRACTION", **same)
-                self.encoder.model = get_peft_model(model, config)
+                self.encoder.model = get_peft_model(model, LoraConfig(task_type="FEATURE_EXTRACTION", **given))
         elif recipe.r < 0:
             for i in topmost:
                 model.encoder.layer[i].requires_grad_(True)
@@ -279,6 +278,7 @@ class RelevanceTrainer:
         """Write the adapter (in 16 bits) or the model of the best state, and ``training.json``, which is returned."""
         self._copy(self.best["state"])
         break_seal(self.folder)
+        (self.folder / _TRAINING).unlink(missing_ok=True)  # of an encoder that this one takes the place of
         if self.recipe.r > 0:
             self.encoder.model.half().save_pretrained(self.folder / "adapter")
             _, base = PACKAGED_BASES.get(self.recipe.base, ("", self.recipe.base))
@@ -319,6 +319,17 @@ def train_encoder(recipe: RelevanceRecipe, material: Material, folder: str | Pat
     save_encoder(recipe, reader, fitted.get(share), folder)
     report = {"relevance": relevance, "gates": comparison, "share": share, "fitted": fitted, "quality": quality}
     return report | {"reader": reader, "tables": ordinary | kinds}
+
+
+def reader_of(
+    material: Material, recipe: RelevanceRecipe, quality: dict[str, Any], embedder: Embedder, n_others: int = 4096
+) -> Reader:
+    """What makes tables; ``n_others``: training questions that relevance is measured against, the same each time."""
+    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
+    others = [material.bank.questions[i] for i in np.sort(chosen)]
+    embedded = embedder.embed(others, recipe.max_question_tokens)
+    vectors = np.array([embedded[question] for question in others], np.float16)
+    return Reader(quality, embedder, vectors, material.tied, recipe.max_question_tokens, recipe.max_response_tokens)
 
 
 def save_encoder(recipe: RelevanceRecipe, reader: Reader, parts: Mapping[str, Any] | None, folder: str | Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,11 @@ from scipy.optimize import minimize
 from judgekit.judges.encoder import CLOSED, GATE_FEATURES, RELEVANCE_INPUTS, gated, relevance_inputs, relevance_of
 from judgekit.judges.surface import scores_of
 from judgekit.records import PreferencePair
-from judgekit.stats import Array, Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
-from judgekit.training.bank import Embedder
+from judgekit.stats import Floats, cluster_sums, outcome_probabilities, resampled_sums, share_of
+from judgekit.training import bank
 from judgekit.training.constructed import OFF_TOPIC
 from judgekit.training.features import FeatureTable, feature_table
 from judgekit.training.mixture import Material, source_weights
-
-if TYPE_CHECKING:
-    from judgekit.training.encoder import RelevanceRecipe
 
 ALWAYS_CLOSED = {"relevance": {"weight": [0.0] * len(RELEVANCE_INPUTS), "bias": 0.0}, "gate": CLOSED}
 _START = np.array([0.0, 0.0, 0.0, -2.0, 1.0])  # weights, bias and slope of a gate, before fitting
@@ -65,7 +62,7 @@ class Reader:
     """What makes tables of pairs."""
 
     quality: dict  # the preference part (`judgekit.training.features.fit_features`)
-    embedder: Embedder  # with the trained encoder
+    embedder: bank.Embedder  # with the trained encoder
     others: np.ndarray  # embeddings of other questions by the same encoder, shape (n_others, width)
     tied: frozenset  # sets whose annotators could say tie
     question_tokens: int  # how much is read of a text
@@ -93,17 +90,6 @@ class Reader:
         cuts = range(_ROWS, len(questions), _ROWS)
         parts = zip(np.split(questions, cuts), np.split(responses, cuts), strict=True)
         return np.concatenate([relevance_inputs(*part, self.others) for part in parts])
-
-
-def reader_of(
-    material: Material, recipe: "RelevanceRecipe", quality: dict[str, Any], embedder: Embedder, n_others: int = 4096
-) -> Reader:
-    """What makes tables; ``n_others``: training questions that relevance is measured against, the same each time."""
-    chosen = np.random.default_rng(0).permutation(material.parts["train"])[:n_others]
-    others = [material.bank.questions[i] for i in np.sort(chosen)]
-    embedded = embedder.embed(others, recipe.max_question_tokens)
-    vectors = np.array([embedded[question] for question in others], np.float16)
-    return Reader(quality, embedder, vectors, material.tied, recipe.max_question_tokens, recipe.max_response_tokens)
 
 
 def fit_relevance(table: PairTable, inputs: Collection[str] = RELEVANCE_INPUTS) -> dict[str, Any]:
@@ -134,15 +120,14 @@ def fit_gate(
     misleading: PairTable,
     share: float,
     relevance: Mapping[str, Any],
-    natural_weight: Array | None = None,
+    weight: Floats,
     inputs: Collection[str] = GATE_FEATURES,
 ) -> dict[str, Any]:
     """The gate by penalised maximum likelihood: ``weight``, ``bias``, ``slope`` for `judgekit.judges.encoder.gated`.
 
     ``natural``: ordinary labelled pairs; ``misleading``: pairs of which one response is off-topic, which weigh
-    ``share`` in (0, 1): how often that is taken to be.
+    ``share`` in (0, 1): how often that is taken to be. ``weight``: of each ordinary pair.
     """
-    weight = np.ones(len(natural.target)) if natural_weight is None else np.asarray(natural_weight, float)
     n = len(misleading.target)
     rows = np.concatenate([(1 - share) * weight / weight.sum(), np.full(n, share / n)])
     table = joined([natural, misleading])
@@ -173,7 +158,9 @@ def fit_gates(
 
     ``kinds``: of misleading pairs; ``limit``: ordinary pairs, and questions of misleading ones, at most.
     """
-    pairs = material.calibration_pairs(limit)
+    asked = {material.bank.questions[i] for i in material.parts["calibration"]}
+    pairs = [pair for pair in material.train if pair.asked in asked]
+    pairs = sorted(pairs, key=lambda pair: bank.share_of(pair.item_id, "natural"))[:limit]  # the same ones each time
     constructed = material.constructed("calibration", kinds, [seed, 1], limit, _PER_QUESTION)
     misleading = joined([reader.table(constructed)] if constructed else [])
     relevance = fit_relevance(misleading, inputs=inputs)

@@ -72,12 +72,6 @@ class Material:
         held_out = [pair for pairs in self.validation.values() for pair in pairs]
         return frozenset(sources_with_ties(self.train) | sources_with_ties(held_out))
 
-    def calibration_pairs(self, limit: int | None = None) -> list[PreferencePair]:
-        """Training pairs of the questions that the encoder does not see; a limit takes the same ones each time."""
-        questions = {self.bank.questions[i] for i in self.parts["calibration"]}
-        natural = [pair for pair in self.train if pair.asked in questions]
-        return sorted(natural, key=lambda pair: share_of(pair.item_id, "natural"))[:limit]
-
     def constructed(
         self, part: str, kinds: Sequence[str], seed: int | Sequence[int], limit: int | None, per_question: int = 1
     ) -> list[PreferencePair]:
