@@ -33,7 +33,6 @@ def pinned(path, content=CONTENT, repo="owner/repo", host="github"):
         path_in_repo=path if repo else None,
         sha256=hashlib.sha256(content).hexdigest(),
         bytes=len(content),
-        records=None,
         licence="MIT",
         split="train",
         description="authored for a test",
