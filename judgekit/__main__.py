@@ -1,5 +1,16 @@
-"""``python -m judgekit``: the command line."""
+"""The command line: ``python -m judgekit``, and the console script."""
 
-from judgekit.cli import main
+from contextlib import suppress
 
-raise SystemExit(main())
+
+def main() -> int:
+    """`judgekit.cli.main`; an interrupt while that is imported ends without a word."""
+    with suppress(KeyboardInterrupt):
+        from judgekit.cli import main as command
+
+        return command()
+    return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

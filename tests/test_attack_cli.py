@@ -1,5 +1,6 @@
 """judgekit attack: a report of one's own pairs, whole or not at all, and one sentence for whatever is wrong."""
 
+import csv
 import re
 
 import pytest
@@ -26,6 +27,15 @@ def test_every_attack_the_mean_and_the_clean_accuracy_are_reported(run_file, tmp
     assert "clean accuracy 100.0 % (" in said and "; n = 6)" in said
     assert said.index("very_long ") < said.index("empty ")  # the worst first
     assert not list(tmp_path.glob("*.sqlite*"))
+
+
+def test_a_report_may_be_a_table(run_file, tmp_path):
+    words = ("--judge", "baseline/longer", "--queries", "0", "--quiet")
+    _, rows, _ = run_file("attack", *words, rows=ROWS)
+    assert main(["attack", str(run_file.path), "--out", str(tmp_path / "report.csv"), *words]) == 0
+    table = list(csv.DictReader((tmp_path / "report.csv").open()))
+    given = [{name: row.get(name) for name in table[0]} for row in rows]
+    assert table == [{name: "" if value is None else str(value) for name, value in row.items()} for row in given]
 
 
 def test_one_question_has_no_interval(run_file):

@@ -1,5 +1,6 @@
 """The command line: bad input is named, legal input is judged, an interrupted run goes on where it was."""
 
+import builtins
 import gzip
 import json
 import os
@@ -14,8 +15,9 @@ import pytest
 from hostile import ODD_TEXTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_pairfile import BAD_FILES, GOOD, pair_line, write
+from test_pairfile import BAD_FILES, GOOD, PAIR, pair_line, write
 
+from judgekit.__main__ import main as started
 from judgekit.cli import main
 from judgekit.cli.running import combined
 from judgekit.records import Reply, Verdict
@@ -68,6 +70,15 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "link"], "is the input file itself"),
         (["judge", "p.jsonl", "--out", "/dev/null"], "not a regular file"),
         (["judge", "p.lock", "--out", "p", *LONGER], "the lock of this output"),
+        (["judge", "p.jsonl", "--out", "poetry", *LONGER], "--out poetry: poetry.lock holds something"),
+        (
+            ["judge", "p.jsonl", "--out", "o.json", *LONGER],
+            "--out o.json: .json is not written; name a",
+        ),
+        (["label", "p.jsonl", "--votes", "v.csv", "--annotator", "x"], "--votes v.csv: .csv is not written; name a"),
+        (["judge", "p.jsonl", "--out", "o", "--set", "mode=a", "--set", "mode=b"], "--set mode: is given twice"),
+        (["convert", "p.jsonl", "--out", "o", "--map", "id=a,id=b"], "--map id: is given twice"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "hf/smolm2-135m"], "did you mean 'smollm2-135m'? There are "),
         (["judge", "p.jsonl", "--out", "s", "--store", "s", *LONGER], "--out s: is the store of verdicts itself"),
         (["judge", "p.jsonl", "--out", "o", "--summary", "s.json", "--store", "s.json", *LONGER], "--summary s.json"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "concurrency=99999"], "concurrency"),
@@ -120,6 +131,7 @@ def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     write(tmp_path, GOOD, "p.jsonl")
     (tmp_path / "link").symlink_to("p.jsonl")
     (tmp_path / "p.lock").symlink_to("p.jsonl")
+    write(tmp_path, "locked", "poetry.lock")
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "broken").mkdir()
@@ -197,6 +209,15 @@ def test_accuracy_line(judge_file):
     assert "both orders combined" in err
     assert "labelled" not in judge_file("baseline/longer", rows=[GOOD])[2]
     assert "not defined for one question" in judge_file("baseline/longer", rows=[pair_line(label="A")])[2]
+
+
+def test_what_a_row_may_not_have_meant_is_told(judge_file):
+    voted = PAIR | {"votes": {"ann": "B", "bob": "B"}}
+    rows = [voted | {"id": 1, "lable": "A", "label_kind": "human", "notes": "-"}, voted | {"id": 2, "label": "A"}]
+    _, _, said = judge_file("baseline/longer", rows=rows)
+    assert said.count("note: ") == 2
+    assert "note: rows with a field 'lable', which is not read ('label' is): 1 of 2\n" in said
+    assert "note: rows with a label that most of their votes contradict: 1 of 2\n" in said
 
 
 def test_standard_output(tmp_path):
@@ -394,6 +415,16 @@ def test_python_runs_it_and_a_shell_completes_it():
     assert done.returncode == 0 and done.stdout.startswith("judgekit ")
     asked = {"_JUDGEKIT_COMPLETE": "complete_bash", "COMP_WORDS": "judgekit con", "COMP_CWORD": "1"}
     assert run_command(env=os.environ | asked).stdout.split() == ["convert"]
+
+
+def test_an_interrupt_before_all_is_imported_shows_no_traceback(monkeypatch):
+    real = builtins.__import__
+
+    def interrupted(name, *rest):
+        return interrupt() if name == "judgekit.cli" else real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    assert started() == 130
 
 
 def test_start_up_is_light():

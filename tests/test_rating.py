@@ -179,6 +179,8 @@ def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path,
     files = [str(run_file.path), "--probe", str(folder), "--out", "-"]
     assert main(["rate", *files, "--quiet", "--top-percent", "0.5"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["rate", *files[:-1], str(tmp_path / "rated.csv"), "--quiet"]) == 0
+    assert pd.read_csv(tmp_path / "rated.csv")["total_score"].tolist() == [row["total_score"] for row in rows]
 
 
 def test_dates_of_a_parquet_file_are_carried_along_as_iso_text(folder, tmp_path, capsys):

@@ -60,12 +60,15 @@ def test_an_id_that_is_a_formula_stays_as_it_is(tmp_path):
         (["judge", "pairs.jsonl", "--out", "v.parquet.gz"], "--out v.parquet.gz: Parquet is packed already"),
         (["judge", "pairs.jsonl", "--out", "v.tsv"], "--out v.tsv: .tsv is not written; name a file in .jsonl, .csv"),
         (["judge", "pairs.jsonl", "--out", "v.csv", "--summary", "v.txt"], "--summary v.txt: name a file"),
-        (
-            ["judge", "pairs.jsonl", "--out", "v.json", "--summary", "./v.json"],
-            "--summary ./v.json: name a file of its own",
-        ),
         (["judge", "pairs.jsonl", "--out", "v", "--summary", "no/v.json"], "--summary no/v.json: the folder"),
-        (["attack", "pairs.jsonl", "--out", "v.csv"], "--out v.csv: this command writes JSON lines"),
+        (
+            ["collect", "pairs.jsonl", "--out", "v.csv", "--model", "openai/m"],
+            "v.csv: .csv is not written",
+        ),
+        (
+            ["attack", "pairs.jsonl", "--out", "v.parquet"],
+            ".parquet is not written; name a file in .jsonl, .csv",
+        ),
         (
             ["score", "v", "--pairs", "pairs.jsonl", "--out", "pairs.jsonl"],
             "--out pairs.jsonl: is the input file itself",

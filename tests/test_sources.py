@@ -33,7 +33,6 @@ def pinned(path, content=CONTENT, repo="owner/repo", host="github"):
         path_in_repo=path if repo else None,
         sha256=hashlib.sha256(content).hexdigest(),
         bytes=len(content),
-        records=None,
         licence="MIT",
         split="train",
         description="authored for a test",
@@ -228,7 +227,7 @@ def test_a_cut_download_goes_on_where_it_ended(upstream, cache, name):
 def test_a_killed_download_leaves_nothing_that_is_taken_for_whole(upstream, cache):
     code = (
         "import sys\nfrom pathlib import Path\nfrom judgekit.data.sources.fetching import Source, retrieve\n"
-        "values = ['n', 'n', 'n', 'r', 'c', 'endless.json', '0' * 64, 2**40, None, 'MIT', 'train', '']\n"
+        "values = ['n', 'n', 'n', 'r', 'c', 'endless.json', '0' * 64, 2**40, 'MIT', 'train', '']\n"
         "retrieve(Source(*values), Path(sys.argv[1]) / 'endless.json', False)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, cache])

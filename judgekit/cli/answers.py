@@ -81,9 +81,9 @@ def rate(
 ) -> int:
     """Rate every single answer of a file on several aspects.
 
-    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. --out gets
-    the same rows with a whole number per aspect, total_score (their sum) and total_expected (the sum of expected
-    scores, which ranks: whole totals tie).
+    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. --out
+    (.jsonl or .csv, either may be .gz) gets the same rows with a whole number per aspect, total_score (their sum) and
+    total_expected (the sum of expected scores, which ranks: whole totals tie).
 
     --probe names probes on hidden states of a frozen model, such as gsm8k-binary or gpqa-five; all aspects are rated
     from one pass over each answer.
@@ -98,7 +98,7 @@ def rate(
         raise Stop(BAD_INPUT, "--probe and --judge: name one of the two")
     if judge is None and (aspects or settings):
         raise Stop(BAD_INPUT, f"{'--aspects' if aspects else '--set'}: a probe takes none, a --judge does")
-    check_out(out, answers)
+    check_out(out, answers, ".csv")
     if not 0 < top_percent <= 1:
         raise Stop(BAD_INPUT, f"--top-percent {top_percent:g}: a share above 0 and up to 1")
     keeping = Keeping(out, store, fresh, resume, quiet, "ratings")

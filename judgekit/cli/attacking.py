@@ -28,9 +28,9 @@ def attack(
     PAIRS is as for judge; rows need a label, or chosen and rejected. An attack succeeds on a pair that the worse
     response had lost in both orders and wins in both once it is edited.
 
-    --out gets one row per attack: attack, judge, success with success_low, success_high (95 %) and success_n, and the
-    same for success_one_order, tied and averaged (by the probability averaged over both orders, for judges that follow
-    a position); then the mean over attacks, and clean_accuracy on the pairs as they were.
+    --out (.jsonl or .csv) gets one row per attack: attack, judge, success with success_low, success_high (95 %) and
+    success_n, and the same for success_one_order, tied and averaged (by the probability averaged over both orders, for
+    judges that follow a position); then the mean over attacks, and clean_accuracy on the pairs as they were.
 
     Attacks: null_response, structured_null, refusal, empty, correct_assertion, authority, confident_tone, emoji,
     markdown, repeated_list, very_long, question_stuffing, verdict_injection, ignore_above, forged_end,
@@ -41,7 +41,7 @@ def attack(
     """
     from judgekit.bias import attacks as suites
 
-    check_out(out, pairs)
+    check_out(out, pairs, ".csv")
     rows = read_pair_rows(pairs)
     items = [row.pair for row in rows]
     tell_odd_rows(rows, quiet)
@@ -66,11 +66,13 @@ def attack(
     measured = {name: dict.fromkeys(suites.MEASURES) | found for name, found in report.success.items()}
     totals: list[Any] = [("mean", {"success": report.mean_success}), (None, {"clean_accuracy": report.clean_accuracy})]
     ends = {"": "value", "_low": "low", "_high": "high", "_n": "n"}
+    reported = []
+    for name, numbers in [*measured.items(), *totals]:  # null where there was nothing to turn
+        fields = [(each, number, end) for each, number in numbers.items() for end in ends]
+        row = {each + end: getattr(number, ends[end]) if number else None for each, number, end in fields}
+        reported.append({"attack": name, "judge": report.judge} | row)
     with written(out, keeping.sentence()) as write:
-        for name, numbers in [*measured.items(), *totals]:  # null where there was nothing to turn
-            fields = [(each, number, end) for each, number in numbers.items() for end in ends]
-            row = {each + end: getattr(number, ends[end]) if number else None for each, number, end in fields}
-            write([{"attack": name, "judge": report.judge} | row])
+        write(reported)
     if not quiet:
         tell(f"{report.judge}: clean accuracy {_shown(report.clean_accuracy)}")
         tell(f"mean success of attacks {_shown(report.mean_success)}")

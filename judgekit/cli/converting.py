@@ -83,7 +83,7 @@ def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
         raise Stop(BAD_INPUT, f"--map {unknown[0]}: a pair has {', '.join(PATHS)}, votes.ANNOTATOR")
     if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
         raise Stop(BAD_INPUT, f"--map {absent[0]}=PATH is missing")
-    means = dict(text.rpartition("=")[::2] for text in labels or ())
+    means = given_settings(labels, "--label", last=True)
     if wrong := [value for value, label in means.items() if label not in LABELS]:
         raise Stop(BAD_INPUT, f"--label {wrong[0]}: write VALUE=A, VALUE=B or VALUE=tie")
     return given | ({"labels": means} if means else {})

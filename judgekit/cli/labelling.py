@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from judgekit.cli.files import tell_odd_rows
+from judgekit.cli.files import check_out, tell_odd_rows
 from judgekit.cli.keeping import Keeping, Pairs, Quiet, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.running import loaded_judge
 from judgekit.data.files import short_text
 from judgekit.data.pairfile import PairRow, read_pair_rows
+from judgekit.data.pairfile.lines import repeated
 
 
 def label(
@@ -48,11 +49,10 @@ def label(
 
     if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
-    if twice := [name for name in annotators if annotators.count(name) > 1]:
-        raise Stop(BAD_INPUT, f"--annotator {twice[0]}: is named twice")
+    if (twice := repeated(annotators)) is not None:
+        raise Stop(BAD_INPUT, f"--annotator {twice}: is named twice")
+    check_out(votes, pairs, option="--votes")
     rows = read_pair_rows(pairs)
-    if Path(votes).exists() and Path(votes).samefile(pairs):
-        raise Stop(BAD_INPUT, f"--votes {votes}: is the input file itself")
     try:
         told = short_text(Path(instructions)) if instructions else ""
     except OSError as wrong:

@@ -15,7 +15,7 @@ from judgekit.cli.messages import BAD_INPUT, DONE, Stop, tell
 from judgekit.cli.running import given_settings, loaded_judge
 from judgekit.data.files import load_plain
 from judgekit.data.pairfile import PairRow, pair_row
-from judgekit.data.pairfile.lines import Fields, records
+from judgekit.data.pairfile.lines import Fields, Place, records
 
 PAIRS = "pairs.jsonl"
 _PATHS = ("rubric", "strategy", "ties", "weights")  # settings that may name a file
@@ -82,7 +82,7 @@ def new(
     reading = (*_STATING, "hf/", "vllm/") if given.get("mode") == "one_pass" else _STATING
     stating = [slug for name, slug in names.items() if name.startswith(reading)]
     rows = _voted(Path(pairs), list(source.rows()), votes) if votes else None
-    shown = (pair_row(row, source.first.place) for row in rows) if rows else source.rows()
+    shown = (pair_row(row, Place(Path(pairs))) for row in rows) if rows else source.rows()
     counted = [(row.pair.label is not None, len(row.pair.votes) > 1) for row in shown]
     labelled, voted = sum(label for label, _ in counted), any(several for _, several in counted)
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}

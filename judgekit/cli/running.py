@@ -3,6 +3,7 @@
 import math
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ from judgekit.cli.files import PairSource
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store, store_file
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, is_ours, reason, tell
 from judgekit.cli.scoring import Tally, sentences
+from judgekit.data.pairfile.lines import repeated
 from judgekit.data.progress import progress_bar
 from judgekit.judges import Judge, load_judge
 from judgekit.models import few_kernels
@@ -66,11 +68,11 @@ def judge(
     a language model is asked with the prompt "pairwise" (judgekit list prompts). #FILE.txt is a prompt of your
     own. own/NAME is a judge of your own, registered by a package that you installed (docs/use_your_own.md).
     """
-    files.check_out(out, pairs, tables=True)
+    files.check_out(out, pairs, ".csv", ".parquet")
     if summary:
-        files.check_out(summary, pairs, option="--summary")
-        taken = [out, *([store_file(store)] if resume else [])]
-        if not summary.endswith(".json") or os.path.realpath(summary) in map(os.path.realpath, taken):
+        files.check_out(summary, pairs, ".json", option="--summary")
+        taken = os.path.realpath(store_file(store)) if resume else None
+        if not summary.endswith(".json") or os.path.realpath(summary) == taken:
             raise Stop(BAD_INPUT, f"--summary {summary}: name a file of its own that ends in .json")
     if engine == "ray":
         limits = {"max_cost", "max_total_tokens", "requests_per_minute"}.intersection(given_settings(settings))
@@ -82,16 +84,17 @@ def judge(
     source = files.check_source(pairs, not quiet)
     label = None
     if judge == "baseline/majority_class":
-        if not source.labels:
+        labels = Counter(row.pair.label for row in source.rows() if row.pair.label)
+        if not labels:
             raise Stop(BAD_INPUT, f"{pairs}: field 'label' is missing everywhere, and {judge} needs labels")
-        label = max(LABELS, key=lambda each: source.labels[each])
+        label = max(LABELS, key=lambda each: labels[each])
     here = engine == "local" and not dry_run
     asked: Any = loaded_judge(judge, settings, quiet and not dry_run, label, weights=here)
     available = getattr(asked, "orders", ORDERS)
     orders = tuple(each for each in ORDERS if order in ("both", each) and each in available)
     if not orders:
         raise Stop(BAD_INPUT, f"--order {order}: {asked.name} has verdicts in order {', '.join(available)} only")
-    if orders == ("ab",) and source.first.form == "chosen/rejected" and not quiet:
+    if orders == ("ab",) and next(source.rows()).form == "chosen/rejected" and not quiet:
         tell("note: chosen responses are always shown first; a judge that favours the first will look right")
     if not quiet:
         files.tell_odd(source.odd, source.n_rows)
@@ -105,11 +108,15 @@ def judge(
     return _judge_file(source, asked, orders, keeping, per_order, summary)
 
 
-def given_settings(texts: list[str] | None, option: str = "--set") -> dict[str, str]:
-    """Names and values from ``NAME=VALUE`` texts."""
+def given_settings(texts: list[str] | None, option: str = "--set", last: bool = False) -> dict[str, str]:
+    """Names and values from ``NAME=VALUE`` texts, parted at the first sign or at the ``last``."""
+    parted = str.rpartition if last else str.partition
     if wrong := [text for text in texts or () if "=" not in text]:
         raise Stop(BAD_INPUT, f"{option} {wrong[0]}: write NAME=VALUE")
-    return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts or ())}
+    given = [(name.strip(), value.strip()) for name, _, value in (parted(text, "=") for text in texts or ())]
+    if (twice := repeated(name for name, _ in given)) is not None:
+        raise Stop(BAD_INPUT, f"{option} {twice}: is given twice")
+    return dict(given)
 
 
 @contextmanager
@@ -159,8 +166,7 @@ def combined(verdicts: list[Verdict]) -> dict[str, Any]:
     most_probable = "tie" if not given or means[2] >= max(means[:2]) else label_of_gap(means[0] - means[1])
     decided = labels.pop() if len(labels) == 1 else most_probable
     rounded = [None if p is None else round(p, 6) for p in means]
-    ended = {"status": "ok", "truncated": cut}
-    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), **ended}
+    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), "status": "ok", "truncated": cut}
 
 
 def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:
@@ -188,8 +194,7 @@ def _judge_file(
         judge.cache_size = min(judge.cache_size, REMEMBERED)
     shown = not keeping.quiet and total > judge.batch_size
     bar = progress_bar(total, judge.name, "verdict", shown=shown, delay=files.DELAY)
-    fields = ("id", *(("order",) if per_order else ()), *files.VERDICT_FIELDS[1:])
-    with keeping.opened(judge) as store, bar, files.written(out, keeping.sentence(), source.whole_ids, fields) as write:
+    with keeping.opened(judge) as store, bar, files.written(out, keeping.sentence()) as write:
         for rows in source.chunks(getattr(judge, "chunk_rows", files.ROWS)):
             verdicts = iter(run_judge(judge, [row.pair for row in rows], store, orders, bar=bar))
             results: list[dict[str, Any]] = []

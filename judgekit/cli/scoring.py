@@ -13,14 +13,20 @@ from pydantic import BaseModel, BeforeValidator
 from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import Failures, Out
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, shortened, tell
-from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, read_pairs
+from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, read_pair_rows
 from judgekit.data.pairfile.lines import Place, records
 from judgekit.records import LABELS, Verdict
 
-_FIELDS = ("judge", "protocol", "metric", "value", "low", "high", "n")
+_ENDS = ("value", "low", "high", "n")  # of what is written of a metric
 _N_BOOT = 10_000  # resamples
 # Rates: which count over which.
 _COUNTED = {"accuracy": (0, 1), "consistency": (2, 3), "first_rate": (4, 5), "coverage": (6, 7), "tie_rate": (8, 6)}
+_TOLD = {  # of rates without a label: what stands before and behind the number
+    "coverage": ("coverage:", "pairs"),
+    "tie_rate": ("ties:", "verdicts"),
+    "consistency": ("the same verdict in both orders:", "pairs"),
+    "first_rate": ("verdicts for the response shown first:", "that are no tie"),
+}
 _ONE_SIDED, _FEW = 0.9, 20  # share of verdicts for one position that is worth a warning, from how many
 
 
@@ -104,15 +110,10 @@ def sentences(summary: dict[str, Any], quiet: bool = False) -> list[str]:
         )
     elif not quiet:
         said.append("no pair has a label, so there is no accuracy")
-    if not quiet:
-        said.append(f"coverage: {_in_words(summary['coverage'], 'pairs')})")
-        said.append(f"ties: {_in_words(summary['tie_rate'], 'verdicts')})")
+    told = {} if quiet else {name: words for name, words in _TOLD.items() if name in summary}
+    said += [f"{before} {_in_words(summary[name], what)})" for name, (before, what) in told.items()]
     same, first = summary.get("consistency"), summary.get("first_rate")
-    if same and not quiet:
-        said.append(f"the same verdict in both orders: {_in_words(same, 'pairs')})")
     if same and first:
-        if not quiet:
-            said.append(f"verdicts for the response shown first: {_in_words(first, 'that are no tie')})")
         side = max(first["value"], 1 - first["value"])
         if side >= _ONE_SIDED and first["n"] >= max(_FEW, same["n"]):  # half of the verdicts, at least
             place = "first" if first["value"] > 0.5 else "second"
@@ -130,32 +131,24 @@ def _in_words(rate: dict[str, Any], what: str) -> str:
 # ---------------------------------------------------------------- verdicts from anywhere
 
 
-def _probability(value: Any) -> float | None:
-    """A field as a probability; None where it is empty."""
-    if value in (None, ""):
-        return None
+def _probability(value: Any) -> float:
     with suppress(TypeError, ValueError):
         if not isinstance(value, bool) and 0 <= float(value) <= 1:
             return float(value)
     raise ValueError(f"is {value!r:.40}, not a probability from 0 to 1")
 
 
-def _or(default: str) -> BeforeValidator:
-    """An empty cell is the default."""
-    return BeforeValidator(lambda value: default if value in (None, "") else value)
-
-
-Probability = Annotated[float | None, BeforeValidator(_probability)]
+Probability = Annotated[float, BeforeValidator(_probability)]
 
 
 class _Said(BaseModel):
     id: Id
     verdict: Label
-    order: Annotated[Literal["ab", "ba"], _or("ab")] = "ab"
-    status: Annotated[Literal["ok", "unparsed", "ambiguous", "error"], _or("ok")] = "ok"
-    p_a: Probability = None
-    p_b: Probability = None
-    p_tie: Probability = None
+    order: Literal["ab", "ba"] = "ab"
+    status: Literal["ok", "unparsed", "ambiguous", "error"] = "ok"
+    p_a: Probability | None = None
+    p_b: Probability | None = None
+    p_tie: Probability | None = None
 
 
 def score(
@@ -179,13 +172,14 @@ def score(
     from judgekit.scoring.protocols import protocol_of
 
     for file in (verdicts, pairs):
-        check_out(out, file, tables=True)
+        check_out(out, file, ".csv", ".parquet")
     try:
         meant = protocol_of("pairs", protocol)
     except KeyError as unknown:
         raise Stop(BAD_INPUT, f"--protocol: {unknown.args[0]}") from None
-    labelled, found = read_pairs(pairs), {}
-    tell_odd_rows(labelled)
+    rows, found = read_pair_rows(pairs), {}
+    tell_odd_rows(rows)
+    labelled = [row.pair for row in rows]
     for judge, said in read_verdicts(Path(verdicts), {pair.item_id for pair in labelled}).items():
         both = {each.order for each in said} == {"ab", "ba"}
         if len(meant.orders) == 2 and not both:
@@ -198,9 +192,9 @@ def score(
             found[judge] = scored(said, labelled, "pairs", meant)
         except ValueError as bad:
             raise Stop(BAD_INPUT, f"{verdicts}: {judge} on {pairs}: {bad}") from None
-    with written(out, "", fields=_FIELDS) as write:
+    with written(out, "") as write:
         for judge, scores in found.items():
-            ends = {name: {end: getattr(number, end) for end in _FIELDS[3:]} for name, number in scores.items()}
+            ends = {name: {end: getattr(number, end) for end in _ENDS} for name, number in scores.items()}
             write([{"judge": judge, "protocol": meant.name, "metric": name, **row} for name, row in ends.items()])
     for judge, scores in found.items():
         accuracy, read = scores["accuracy"], scores["coverage"]
@@ -213,7 +207,8 @@ def score(
 def read_verdicts(path: Path, ids: set[str]) -> dict[str, list[Verdict]]:
     """Verdicts of a file on pairs of some ids, by judge; PairFileError about the first row that is wrong."""
     found: dict[str, dict[tuple[str, str], Verdict]] = {}
-    for place, fields in records(path):
+    for place, given_fields in records(path):  # an empty cell is an absent one
+        fields = {name: value for name, value in given_fields.items() if name == "verdict" or value not in (None, "")}
         row, judge = checked(_Said, fields, place), str(fields.get("judge") or path.name)
         key = id_text(row.id), row.order
         if key[0] not in ids:

@@ -149,10 +149,8 @@ def read_plain(path: Path, where: str, refusal: type[ValueError], **words: str) 
 def load_plain(text: str) -> Any:
     """The value of a YAML text; None for an empty one.
 
-    YAMLError if it is not YAML, holds a tag of Python's, is nested beyond reason, or larger than `LONGEST` or `MOST`.
+    YAMLError if it is not YAML, holds a tag of Python's, is nested beyond reason, or larger than `MOST`.
     """
-    if len(text) > LONGEST:
-        raise yaml.YAMLError(f"{len(text):,} characters, where a file of settings has {LONGEST:,} at most")
     try:
         return yaml.load(text, Loader=PlainSafeLoader)
     except (RecursionError, ValueError) as bad:  # ValueError: a date that is none

@@ -118,10 +118,12 @@ def on_hub(name: str) -> tuple[str, str]:
     repository, _, revision = name.partition("@")
     if Path(repository).is_dir():
         raise Unavailable(f"{repository}: no model here (neither config.json nor {_ADAPTER})")
+    known = "" if "/" in name else f"; {known_names(name, language_models())}"
+    if known.startswith("; did you mean"):  # without a network the hub would be tried for half a minute
+        raise Unavailable(f"{name}: no such folder or model{known}")
     try:
         path = hf_hub_download(repository, "config.json", revision=revision or None)
     except Exception as absent:  # also of the HTTP library, where a connection breaks off
-        known = "" if "/" in name else f"; {known_names(name, language_models())}"
         reason = str(absent).partition("\n")[0] or type(absent).__name__
         raise Unavailable(f"{name}: no such folder, and cannot be fetched from the hub ({reason}){known}") from None
     check_folder(Path(path).parent)

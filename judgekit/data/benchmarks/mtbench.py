@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from judgekit.data.loading import DataSet, Loaded, Rows, pair_of
@@ -157,11 +158,6 @@ def sides_of(first: str, second: str) -> tuple[str, str]:
     return a, b
 
 
-def _load_repro() -> Loaded:
-    answers = {file.split("/")[-1].removesuffix(".jsonl"): _answers_of(file) for file in _repro_answers()}
-    return repro_pairs(read_rows(REPRO_FILE), answers)
-
-
 def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]]) -> Loaded:
     """Every two models on every question: the second turn, with the first one before it."""
     pairs = []
@@ -179,4 +175,7 @@ def repro_pairs(question_rows: Rows, answers: Mapping[str, Mapping[int, Texts]])
 _SHARED = (QUESTION_FILE, REFERENCE_FILE)
 MTBENCH = DataSet(partial(load, "mtbench"), lambda: source_hashes([*_SHARED, VOTE_FILE, ANSWER_FILE]))
 ALL = DataSet(partial(load, "mtbench_all"), lambda: source_hashes([*_SHARED, HUB_VOTES]))
-REPRO = DataSet(_load_repro, lambda: source_hashes([REPRO_FILE, *_repro_answers()]))
+REPRO = DataSet(
+    lambda: repro_pairs(read_rows(REPRO_FILE), {PurePath(file).stem: _answers_of(file) for file in _repro_answers()}),
+    lambda: source_hashes([REPRO_FILE, *_repro_answers()]),
+)

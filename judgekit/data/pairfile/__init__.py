@@ -4,15 +4,20 @@ Whatever is wrong with a file is told in one sentence that names the file, the l
 """
 
 import json
+import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, StrictStr, ValidationError
 
 from judgekit.data.loading import text_key
-from judgekit.data.pairfile.lines import Fields, PairFileError, Place, kind_of, missing, records
+from judgekit.data.pairfile.lines import OPTIONAL, Fields, Place, kind_of, missing, records
+from judgekit.data.pairfile.lines import PairFileError as PairFileError
 from judgekit.records import PreferencePair, Turn, majority_label
 
 LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie"}
@@ -27,6 +32,7 @@ class PairRow:
     pair: PreferencePair
     place: Place  # where the row begins
     form: Literal["response_a/response_b", "chosen/rejected"]
+    odd: tuple[str, ...]  # what is worth a note, though it can be judged all the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,25 @@ class ResponseRow:
     response: str
     fields: Fields
     place: Place
+    odd: tuple[str, ...]
+
+
+def _oddities(question: str, *responses: str) -> Iterator[str]:
+    """What is worth a note about a row that can be judged (of two responses) or rated (of one) all the same."""
+    texts = [text.strip() for text in responses]
+    if not question.strip():
+        yield "an empty question"
+    if len(texts) == 2 and len(set(texts)) == 1:
+        yield "two equal responses" if texts[0] else "two empty responses"
+    elif not all(texts):
+        yield "one empty response"
+
+
+@lru_cache(maxsize=1024)
+def _meant(name: str) -> str | None:
+    """The optional field that another name may be a misspelling of; "notes" are no votes."""
+    near = get_close_matches(name.lower(), OPTIONAL, n=1, cutoff=0.8)
+    return near[0] if near and near[0][0] == name[0].lower() else None
 
 
 # --- what a row may hold: a ValueError of a validator is the end of a sentence that names file, line and field
@@ -133,8 +158,8 @@ def checked(model: type[Model], fields: Fields, place: Place) -> Model:
 def read_pairs(path: str | Path) -> list[PreferencePair]:
     """The preference pairs of a user's file, in its order; PairFileError if anything is wrong with the file.
 
-    JSON lines, CSV with a header (``.csv``; ``.tsv`` with tabs), in UTF-8, may be gzipped (``.gz``); or Parquet
-    (``.parquet``), its rows counted from 1. A row takes at most 8 MiB, unpacked.
+    JSON lines, a JSON list (``.json``, at most 64 MiB), CSV with a header (``.csv``; ``.tsv`` with tabs), in UTF-8, may
+    be gzipped (``.gz``); or Parquet (``.parquet``), its rows counted from 1. A row takes at most 8 MiB, unpacked.
 
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or a
     whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case), or
@@ -147,11 +172,21 @@ def read_pairs(path: str | Path) -> list[PreferencePair]:
 
 def read_pair_rows(path: str | Path) -> list[PairRow]:
     """The rows of a user's file, with ids as given; otherwise as `read_pairs`."""
-    rows: dict[str, PairRow] = {}
-    for row in iterate_pair_rows(path):
-        if (earlier := rows.setdefault(row.pair.item_id, row)) is not row:
-            raise repeated_id(row, earlier.place)
-    return list(rows.values())
+    return list(iterate_unique_rows(path))
+
+
+def iterate_unique_rows(path: str | Path) -> Iterator[PairRow]:
+    """The rows of a user's file one by one; otherwise as `read_pair_rows`."""
+    # SQLite's database without a name is on disk and goes when closed: ids need no memory.
+    with closing(sqlite3.connect("")) as seen:
+        seen.execute("CREATE TABLE ids (id TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
+        for row in iterate_pair_rows(path):
+            put = "INSERT INTO ids VALUES (?, ?) ON CONFLICT DO UPDATE SET line = line RETURNING line"
+            ((line,),) = seen.execute(put, (row.pair.item_id, row.place.line)).fetchall()
+            if line != row.place.line:
+                earlier = replace(row.place, line=line).at
+                raise row.place.error(f"is {row.id!r:.80}, which also stands in {earlier}", "id")
+            yield row
 
 
 def iterate_pair_rows(path: str | Path) -> Iterator[PairRow]:
@@ -172,11 +207,6 @@ def id_text(given: str | int) -> str:
     return str(given).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def repeated_id(row: PairRow, earlier: Place) -> PairFileError:
-    """The `PairFileError` about a row whose id stands at an earlier place too."""
-    return row.place.error(f"is {row.id!r:.80}, which also stands in {earlier.at}", "id")
-
-
 def pair_row(fields: Fields, place: Place) -> PairRow:
     chosen = "chosen" in fields or "rejected" in fields
     if chosen and ("response_a" in fields or "response_b" in fields):
@@ -195,9 +225,13 @@ def pair_row(fields: Fields, place: Place) -> PairRow:
     given_votes = {} if isinstance(row, _Chosen) else row.votes or {}
     votes = {who: vote for who, vote in given_votes.items() if vote}  # as Parquet has those who gave none
     label = row.label or majority_label(votes)
-    fields = {"label": label, "votes": votes, "reference": row.reference, "source": str(place), "turns": turns}
-    pair = PreferencePair(id_text(given), "pairs", *texts, cluster_id=cluster, **fields)
-    return PairRow(given, pair, place, "chosen/rejected" if chosen else "response_a/response_b")
+    own: Fields = {"label": label, "votes": votes, "reference": row.reference, "source": str(place), "turns": turns}
+    pair = PreferencePair(id_text(given), "pairs", *texts, cluster_id=cluster, **own)
+    against = ["a label that most of their votes contradict"] * (majority_label(votes) not in (None, label))
+    meant = [(name, near) for name in fields if (near := _meant(name)) and near not in fields]
+    unread = [f"a field {name!r}, which is not read ({near!r} is)" for name, near in meant]
+    odd = (*_oddities(pair.asked, *pair.responses), *against, *unread)
+    return PairRow(given, pair, place, "chosen/rejected" if chosen else "response_a/response_b", odd)
 
 
 def _conversation(row: _Chosen, fields: Fields, place: Place) -> tuple[tuple[Turn, ...], tuple[str, str, str]]:
@@ -238,9 +272,7 @@ def _asked(messages: Sequence[_Message], name: str, place: Place) -> tuple[tuple
 
 
 def read_response_rows(path: str | Path, reserved: Sequence[str] = ()) -> list[ResponseRow]:
-    """The responses of a user's file, in its order; PairFileError if anything is wrong with the file.
-
-    JSON lines, a JSON list (``.json``, at most 64 MiB) or CSV, in UTF-8, may be gzipped (``.gz``); or Parquet.
+    """The responses of a user's file, of a form as of `read_pairs`, in its order; PairFileError if anything is wrong.
 
     A row has ``question`` and ``response`` (``prediction`` is accepted for it), both text, empty allowed. Other fields
     are carried along, except the ``reserved`` ones, which will be added: they are refused.
@@ -265,4 +297,5 @@ def _response_row(fields: Any, place: Place, reserved: Sequence[str]) -> Respons
     if clash := next((name for name in reserved if name in fields), None):
         raise place.error("is there already and would be overwritten", clash)
     row = checked(_Single, fields, place)
-    return ResponseRow(row.question, row.response, dict(fields), place)
+    odd = tuple(_oddities(row.question, row.response))
+    return ResponseRow(row.question, row.response, dict(fields), place, odd)

@@ -14,15 +14,17 @@ from typing import IO, Any, cast
 
 from judgekit.data.files import RECORD_BYTES, unpacked_limit
 
-OPTIONAL = ("reference", "label")
+OPTIONAL = ("label", "votes", "reference")
 LIST_BYTES = 2**26  # of a JSON list, which is read whole
 BUFFER = 2**20  # bytes read ahead per Parquet column: a whole row group is never held
 AT_ONCE = 8  # rows of a Parquet file decoded at a time: a text stored once may stand in many
 # First bytes of what people save rows in and is not read.
 _OTHERS = {b"PK\x03\x04": "a ZIP archive, as .xlsx and .docx are", b"%PDF-": "a PDF", b"\xd0\xcf\x11\xe0": "an .xls"}
-_OTHERS |= {b"PAR1": "Parquet by another name", b"SQLite format 3": "a database of SQLite"}
+_OTHERS |= {b"SQLite format 3": "a database of SQLite", b"PAR1": "Parquet by another name"}
+_OTHERS |= {b"\x1f\x8b": "gzip data without .gz in its name"}
 _OTHERS |= {bytes([128, protocol]): "a pickle" for protocol in (2, 3, 4, 5)}
-_READ = "JSON lines (.jsonl), CSV (.csv, .tsv), either may be .gz, and Parquet (.parquet) are"
+_OTHERS |= dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "text in UTF-16 or UTF-32")
+_READ = "text in UTF-8 as JSON lines (.jsonl), CSV (.csv, .tsv), either may be .gz, and Parquet (.parquet) are"
 _LONGEST_TOKEN = 16  # characters of JSON that only whole say what they are: -Infinity, an escape
 VALUE_BYTES = 16  # a value of a list takes at least as many once it is decoded
 
@@ -99,7 +101,7 @@ def _too_long(place: Place, longest: int = RECORD_BYTES) -> PairFileError:
     return place.error(f"is longer than {longest >> 20} MiB: no row of texts")
 
 
-def _repeated(names: list[str]) -> str | None:
+def repeated(names: Iterable[str]) -> str | None:
     """The first name that stands twice."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
@@ -128,8 +130,8 @@ def _decode(text: str, start: int, place: Place) -> tuple[Fields, int]:
         raise place.error(f"not JSON that can be read ({bad})") from None
     if not isinstance(value, dict):
         raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
-    if (repeated := _repeated(names)) is not None:
-        raise place.error("stands twice in this row", repeated)
+    if (twice := repeated(names)) is not None:
+        raise place.error("stands twice in this row", twice)
     return value, end
 
 
@@ -154,7 +156,8 @@ def _after_blanks(text: str, position: int) -> int:
 
 def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
     """The objects of a JSON list, each with the line it begins in; JSON lines if the file is no list."""
-    text, line, counted = _whole_text(path), 1, 0
+    text = "".join(read for _, read in decoded_lines(path, LIST_BYTES, LIST_BYTES))
+    line, counted = 1, 0
     position = _after_blanks(text, 0)
     if text[position : position + 1] != "[":
         yield from _json_records(path)
@@ -193,16 +196,6 @@ def _bounded(text: str, start: int, place: Place) -> tuple[Fields, int]:
         size *= 4
 
 
-def _whole_text(path: Path) -> str:
-    lines, size = [], 0
-    for _, read in decoded_lines(path, LIST_BYTES):
-        lines.append(read)
-        size += len(read.encode())
-        if size > LIST_BYTES:
-            raise Place(path).error(f"holds more than {LIST_BYTES >> 20} MiB, read at once: write one object per line")
-    return "".join(lines)
-
-
 def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
     """Rows of a CSV file; a row's line is the one it begins in."""
     before = csv.field_size_limit(RECORD_BYTES)  # the csv module's own limit is 131,072 characters
@@ -230,8 +223,8 @@ def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
                 continue
             if header is None:
                 header = [name.strip() for name in cells]
-                if len(set(header)) < len(header):
-                    raise place.error("stands twice in the header", _repeated(header))
+                if (twice := repeated(header)) is not None:
+                    raise place.error("stands twice in the header", twice)
             elif len(cells) != len(header):
                 raise place.error(f"has {len(cells)} columns, but the header has {len(header)} ({names_of(header)})")
             else:  # an empty optional cell is an absent field
@@ -241,11 +234,11 @@ def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
         csv.field_size_limit(before)
 
 
-def decoded_lines(path: Path, longest: int) -> Iterator[tuple[int, str]]:
+def decoded_lines(path: Path, longest: int, most: int | None = None) -> Iterator[tuple[int, str]]:
     """Lines of a UTF-8 file, gzipped or not, as (number, text with its line end).
 
-    PairFileError for a line of more than ``longest`` bytes, unpacked, for a ``.gz`` that unpacks beyond reason
-    (`judgekit.data.files.unpacked_limit`), and for what is no text.
+    PairFileError for a line of more than ``longest`` bytes, unpacked, or ``most`` in all, for a ``.gz`` that unpacks
+    beyond reason (`judgekit.data.files.unpacked_limit`), and for what is no text.
     """
     offset = 0
     try:
@@ -256,10 +249,10 @@ def decoded_lines(path: Path, longest: int) -> Iterator[tuple[int, str]]:
                     raise _too_long(Place(path, number), longest)
                 yield number, _decoded(line, offset, Place(path, number))
                 offset += len(line)
+                if most is not None and offset > most:
+                    raise Place(path).error(f"holds more than {most >> 20} MiB: write one object per line")
                 if limit is not None and offset > limit:
-                    raise Place(path, number).error(
-                        f"the file unpacks to more than {limit >> 20} MiB: no rows of texts"
-                    )
+                    raise Place(path, number).error(f"the file unpacks to more than {limit >> 20} MiB: no texts do")
     except (gzip.BadGzipFile, EOFError, zlib.error) as bad:
         raise Place(path).error(f"is no gzip file, or a damaged one ({bad})") from None
     except OSError as bad:  # in the middle of the file
@@ -285,12 +278,8 @@ def _opened(path: Path) -> IO[bytes]:
 def _decoded(line: bytes, offset: int, place: Place) -> str:
     """One line as text; what is not text is named by its byte offset in the (uncompressed) file."""
     if offset == 0:
-        if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise place.error("is UTF-16 or UTF-32 text (byte offset 0): save the file as UTF-8")
         if other := next((kind for first, kind in _OTHERS.items() if line.startswith(first)), None):
             raise place.error(f"is {other} (byte offset 0), which is not read: {_READ}")
-        if line.startswith(b"\x1f\x8b"):
-            raise place.error("is not UTF-8 text but gzip data (byte offset 0): let the file's name end in .gz")
         if line.startswith(codecs.BOM_UTF8):
             return _decoded(line[len(codecs.BOM_UTF8) :], len(codecs.BOM_UTF8), place)
     try:
@@ -316,8 +305,8 @@ def _parquet_records(path: Path) -> Iterator[tuple[Place, Fields]]:
             table = ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False)
         except (pyarrow.ArrowException, OSError) as bad:
             raise Place(path).error(f"is no Parquet file, or a damaged one ({message(bad)})") from None
-        if (repeated := _repeated(table.schema_arrow.names)) is not None:
-            raise Place(path).error("stands twice among the columns", repeated)
+        if (twice := repeated(table.schema_arrow.names)) is not None:
+            raise Place(path).error("stands twice among the columns", twice)
         for number in range(table.num_row_groups):
             _check_row_group(table.metadata.row_group(number), table.schema, Place(path, number + 1, "row group"))
         number = 0

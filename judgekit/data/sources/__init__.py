@@ -41,7 +41,6 @@ class Source:
     path_in_repo: str | None
     sha256: str  # of the uncompressed content, lower-case hexadecimal
     bytes: int  # size of the uncompressed content
-    records: int | None  # rows, where that has a meaning
     licence: str  # as far as the upstream repository states one
     split: str  # "test" (labelled), "train", "judge-outputs" (stored verdicts) or "meta" (no labels)
     description: str
@@ -60,10 +59,10 @@ class Source:
 def _group_sources(family: str, mirror: str, group: dict[str, Any]) -> Iterator[Source]:
     shared = {name: group[name] for name in ("repo", "commit", "licence", "split", "description")}
     shared["host"] = group.get("host", "github")
-    for file, (sha256, size, records) in group["files"].items():
+    for file, (sha256, size, _) in group["files"].items():
         path = group["folder"] + file
         upstream = None if group["repo"] is None else group["upstream_folder"] + file
-        pinned = {"sha256": sha256, "bytes": size, "records": records, "path_in_repo": upstream}
+        pinned = {"sha256": sha256, "bytes": size, "path_in_repo": upstream}
         yield Source(name=f"{family}/{path}", source=family, mirror_path=mirror + path, **shared, **pinned)
 
 
