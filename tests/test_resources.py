@@ -11,7 +11,7 @@ def test_memory_is_the_judges_own_and_not_that_of_whoever_asks():
     ballast = np.ones((60, 1024, 1024))  # 480 MB that the measured process must not be charged for
     found = resources_of("baseline/longer")
     assert ballast.sum() > 0
-    assert found["peak_mb"].value < 400
+    assert found["peak_mb"].value < 150  # nor for PyTorch, which a rule does not need
     assert 0 < found["seconds_per_item"].value < 0.01
     assert found["tokens_per_item"].value == 0
     assert found["peak_mb"].n == 100
@@ -20,7 +20,7 @@ def test_memory_is_the_judges_own_and_not_that_of_whoever_asks():
 def test_what_this_process_no_longer_uses_of_a_gpu_is_free_for_the_measured_one(monkeypatch):
     """Before, PyTorch kept the room of the judge before, which the same weights in another process would not find."""
     order = []
-    monkeypatch.setattr(score_benchmarks, "clear_device_cache", lambda **given: order.append(given))
+    monkeypatch.setattr("accelerate.utils.memory.clear_device_cache", lambda **given: order.append(given))
     monkeypatch.setattr(score_benchmarks.subprocess, "run", lambda *_, **__: order.append("measured") or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         resources_of("baseline/longer")

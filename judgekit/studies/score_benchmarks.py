@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-from accelerate.utils.memory import clear_device_cache
-
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge, request_of
 from judgekit.stats import Number
@@ -19,6 +17,8 @@ def resources_of(name: str, run: str | None = None, benchmark: str = "sample_nat
 
     In a fresh process, so that one judge's memory is not another's. RuntimeError, with its last words, where it fails.
     """
+    from accelerate.utils.memory import clear_device_cache  # here, since the process that is measured needs no PyTorch
+
     task = json.dumps([name, run, benchmark])
     clear_device_cache(garbage_collection=True)  # of a GPU this process keeps what its judges no longer use
     done = subprocess.run([sys.executable, "-m", __name__, task], capture_output=True, text=True)
