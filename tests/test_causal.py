@@ -436,8 +436,11 @@ def test_a_processor_with_bfloat16_trains_in_it_and_its_bare_adapter_is_no_base(
 
 def test_what_is_trained_on_a_gpu_is_kept_in_float32_and_leaves_it_when_it_is_over(tmp_path, tiny, monkeypatch):
     """Before, the new head of a reward model was in the base's bfloat16, where most of its steps were rounded away."""
-    monkeypatch.setattr("judgekit.training.causal.on_gpu", lambda recipe: recipe.bf16)  # a processor computes alike
-    made, kept = _make_trainer, []
+    made, loaded, kept = _make_trainer, load_base, []
+
+    def as_on_a_gpu(recipe):  # which a processor computes alike
+        model, tokenizer = loaded(recipe)
+        return model.to(torch.bfloat16), tokenizer
 
     def watched(*given):
         trainer = made(*given)
@@ -448,6 +451,7 @@ def test_what_is_trained_on_a_gpu_is_kept_in_float32_and_leaves_it_when_it_is_ov
         return trainer
 
     monkeypatch.setattr("judgekit.training.causal._make_trainer", watched)
+    monkeypatch.setattr("judgekit.training.causal.load_base", as_on_a_gpu)
     monkeypatch.setattr("judgekit.training.causal.native_bf16", lambda: True)
     gc.disable()  # which would free the model by chance
     try:

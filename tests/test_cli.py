@@ -70,7 +70,7 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "link"], "is the input file itself"),
         (["judge", "p.jsonl", "--out", "/dev/null"], "not a regular file"),
         (["judge", "p.lock", "--out", "p", *LONGER], "the lock of this output"),
-        (["judge", "p.jsonl", "--out", "poetry", *LONGER], "--out poetry: poetry.lock holds something"),
+        (["judge", "p.jsonl", "--out", "poetry", *LONGER], "poetry.lock holds something"),
         (
             ["judge", "p.jsonl", "--out", "o.json", *LONGER],
             "--out o.json: .json is not written; name a",

@@ -146,7 +146,7 @@ def test_paths_are_written_as_notebooks_find_them_and_names_stay_names(project, 
     assert [one["name"] for one in first.values()] == list(found.values())
     assert other == {"scores": {"name": f"reward/{project}/scores", "settings": {"ties": f"{project}/ties.json"}}}
     monkeypatch.chdir(project / "notebooks")
-    assert load_judge("here", run="mine").files.adapter == f"{project}/adapter"
+    assert load_judge("here_mine_txt_strict", run="mine").files.adapter == f"{project}/adapter"
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,13 @@ def test_a_missing_or_wrong_variable_is_bad_usage_and_is_not_shown(server, judge
     ("arguments", "judge", "wanted"),
     [
         (["--set", "colour=red"], "openai/tiny", "no setting is called 'colour'"),
-        (["--set", "timeout=soon"], "openai/tiny", "timeout='soon': Input should be a valid number"),
-        (["--set", "attempts=2.5"], "openai/tiny", "attempts='2.5': Input should be a valid integer"),
-        (["--set", "attempts=0"], "openai/tiny", "attempts='0': Input should be greater than 0"),
+        (
+            ["--set", "requests_per_minute=soon"],
+            "openai/tiny",
+            "requests_per_minute='soon': Input should be a valid number",
+        ),
+        (["--set", "concurrency=2.5"], "openai/tiny", "concurrency='2.5': Input should be a valid integer"),
+        (["--set", "attempts=2"], "openai/tiny", "attempts: is given twice"),
         (["--set", "concurrency=0"], "openai/tiny", "concurrency='0': Input should be greater than 0"),
         (["--set", "logprobs=perhaps"], "openai/tiny", "logprobs='perhaps': Input should be a valid boolean"),
         (["--set", "timeout"], "openai/tiny", "NAME=VALUE"),

@@ -45,6 +45,7 @@ _SELECT = f"SELECT {', '.join(_COLUMNS[2])} FROM replies"
 _PART = " WHERE (?1 IS NULL OR judge = ?1) AND (?2 IS NULL OR decoding = ?2) AND (?3 IS NULL OR written < ?3)"
 Part = tuple[str | None, str | None, str | None]  # a judge's fingerprint, its decoding, before a date; None: any
 _PATIENCE = 120  # seconds to wait for another process that is writing
+_KEYS = 500  # of a SELECT; SQLite's default limit on variables is far above
 _GROUP = 1 << 14  # rows of a Parquet row group
 # What says nothing against the file itself: a full disk, a lock, missing rights, no memory.
 _PASSING = (
@@ -193,10 +194,12 @@ class VerdictStore:
         if self.fresh:
             wanted = [key for key in wanted if (judge, key, decoding, sample) in self._renewed]
         replies: dict[str, Reply] = {}
-        where = " WHERE judge=? AND decoding=? AND sample=? AND input IN (SELECT value FROM json_each(?))"
         with self._told():
-            for row in self.connection.execute(_SELECT + where, (judge, decoding, sample, json.dumps(wanted))):
-                replies[row[1]] = load_reply(self._whole(row)[5])
+            for start in range(0, len(wanted), _KEYS):
+                some = wanted[start : start + _KEYS]
+                where = f" WHERE judge=? AND decoding=? AND sample=? AND input IN ({','.join('?' * len(some))})"
+                for row in self.connection.execute(_SELECT + where, (judge, decoding, sample, *some)):
+                    replies[row[1]] = load_reply(self._whole(row)[5])
         if len(replies) < len(wanted) and not self._checked:
             self.check()
         return {key: reply for key, reply in replies.items() if (reply.status == "error") == failed}
