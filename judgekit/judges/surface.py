@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from judgekit.data.files import load_plain
 from judgekit.judges.base import Judge, Request
 from judgekit.records import Reply, fingerprint_of
 from judgekit.stats import Array, Floats, outcome_probabilities
@@ -36,7 +35,16 @@ OPENER = re.compile(r"^\s*(?:sure|certainly|of course|absolutely|great question|
 REFUSAL = re.compile(
     r"\b(?:i(?:'|’)?m sorry|i am sorry|i apologi[sz]e|as an ai|i can(?:no|')t|i am (?:not able|unable))\b", re.I
 )
-_WORD_LISTS = load_plain(Path(__file__).with_name("surface_words.yaml").read_text(encoding="utf-8"))
+_WORD_LISTS = {
+    "stop_word": "a an and are as at be been but by can could did do does for from had has have he her his i if in "
+    "into is it its me my no not of on one or our she should so some than that the their them then there these they "
+    "this those to up us was we were what when which who will with would you your",
+    "hedge": "may might perhaps possibly probably maybe seem seems likely usually generally often could",
+    "connective": "however therefore because although moreover furthermore additionally finally first second third "
+    "also thus while instead overall example",
+    "first_person": "i me my mine we our us",
+    "second_person": "you your yours",
+}
 WORDS = {kind: frozenset(words.split()) for kind, words in _WORD_LISTS.items()}
 STOP_WORDS, HEDGES = WORDS["stop_word"], WORDS["hedge"]
 

@@ -193,9 +193,11 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
     path = path if path.is_file() else path.with_suffix("")
     if not path.is_file():
         raise FileNotFoundError(f"{path}.gz: not there yet; run the notebook that writes it first")
-    frame = pd.read_csv(path, keep_default_na=path.suffix == ".csv")  # estimates may lack an interval; texts are texts
-    numbers = pd.read_csv(path, keep_default_na=False, na_values="").select_dtypes("number")
-    return frame.assign(**numbers.dropna(axis=1, how="all"))
+    if path.suffix == ".csv":  # estimates, which may lack an interval
+        return pd.read_csv(path)
+    frame = pd.read_csv(path, keep_default_na=False, na_values="")
+    texts = frame.select_dtypes(exclude=["number", "bool"]).columns.union(frame.columns[frame.isna().all()])
+    return frame.assign(**frame[texts].astype(str).fillna(""))  # an empty text is one; a number may be missing
 
 
 def save_figure(figure: Any, run: str, name: str) -> Path:

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -166,6 +167,15 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
     return dict(sorted(digests.items()))
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in nested lists and mappings, names of their fields too."""
+    if isinstance(value, str):
+        yield value
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    for part in parts:
+        yield from _texts(part)
+
+
 def stamp(run: str, job: str) -> Path:
     """The file that is written anew when a job's code or parameters change, or the run's judges, sets or files."""
     code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
@@ -173,7 +183,7 @@ def stamp(run: str, job: str) -> Path:
     modules = [(path.relative_to(PACKAGE).as_posix(), one) for path, one in code_files(job, asked).items()]
     own = [{name: one.model_dump() for name, one in each.items()} for each in (judges, declared_sets(run))]
     given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
-    named = re.findall(r'"((?:[^"\\]|\\.)*)"', given)  # files, and models, whose folders are not looked into
+    named = _texts([parameters, *own])  # files, and models, whose folders are not looked into
     places = [(":" in one and own_file(one)) or one.rpartition("#")[2].removesuffix("-strict") for one in named]
     paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
     contents = [sha256_of(path) for path in paths if os.path.isfile(path)]

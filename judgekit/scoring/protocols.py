@@ -3,14 +3,12 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from judgekit.data.declared import DeclaredError, declared_sets
-from judgekit.data.files import load_plain
 from judgekit.data.paths import HUB, OWN, known_names
 from judgekit.records import LABELS, Pairs, PreferencePair, Verdict, majority_label
 
@@ -66,7 +64,18 @@ PRIMARY = {
     "sample_natural": Protocol("single order"),
     "sample_adversarial": Protocol("mean of both orders, no ties", rule="mean_of_orders", **TWO_WAY),
 }
-VARIANTS: dict[str, Any] = load_plain(Path(__file__).with_name("variants.yaml").read_text(encoding="utf-8"))
+# What a variant of a set's primary protocol changes; the label set stays the set's own.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "single_order": {"rule": "forward"},
+    "swapped": {"rule": "swapped", "one_order": "refused"},
+    "mean_of_orders": {"rule": "mean_of_orders", "one_order": "refused"},
+    "both_right": {"rule": "both_right", "one_order": "refused"},
+    "conflict_tie": {"rule": "joined", "conflict": "opposite", "one_order": "refused"},
+    "conflict_strict": {"rule": "joined", "conflict": "any", "one_order": "refused"},
+    "unparsed_tie": {"unparsed": "tie"},
+    "unparsed_wrong": {"unparsed": "wrong"},
+    "unparsed_dropped": {"unparsed": "dropped"},
+}
 # Paper [5]: one order; what cannot be parsed is a tie, and a tie on a set without ties is wrong.
 SINGLE: dict[str, Any] = {"rule": "forward", "unparsed": "tie", "forced": False}
 PAPER5 = {"pandalm": SINGLE | {"gold": "paper5"}, "autoj": {}, "mtbench": SINGLE, "llmbar": SINGLE}

@@ -1,10 +1,9 @@
 """Texts that are nearly the same: MinHash (Broder 1997) proposes, and the exact similarity decides."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from zlib import crc32
-
-from datasketch import MinHash, MinHashLSH
 
 from judgekit.data.cleaning.texts import MIN_BLOCK, variants
 
@@ -17,9 +16,6 @@ MIN_JACCARD = 0.7  # estimated similarity of shingles from which two questions a
 # of which two were changed, since each change breaks three shingles.
 MIN_WORDS_SHARED = 0.8
 CANDIDATE = 0.6  # where MinHash begins to look: below the limit, since the exact share decides
-# The signature of nothing: drawing its permutations takes longer than most texts do. CRC-32 instead of SHA-1: the
-# permutations do the mixing, and hashing is the rest of the time.
-_EMPTY: Any = MinHash(num_perm=N_PERMUTATIONS, seed=1, hashfunc=crc32)
 
 Reason = tuple[str, str] | None  # why an item goes, and what it clashed with
 
@@ -32,9 +28,18 @@ def grams(text: str, size: int) -> set[str]:
     return {" ".join(words[i : i + size]) for i in range(len(words) - size + 1)}
 
 
+@lru_cache(maxsize=1)
+def _empty_signature() -> Any:
+    """The signature of nothing; drawing its permutations takes longer than most texts do, so it is made once."""
+    from datasketch import MinHash
+
+    # CRC-32 instead of SHA-1: the permutations do the mixing, and hashing is the rest of the time.
+    return MinHash(num_perm=N_PERMUTATIONS, seed=1, hashfunc=crc32)
+
+
 def minhash(text: str, size: int = SHINGLE) -> Any:
     """MinHash signature of a normalised text over shingles of ``size`` words."""
-    signature = _EMPTY.copy()
+    signature = _empty_signature().copy()
     signature.update_batch([gram.encode("utf-8", "replace") for gram in grams(text, size)])
     return signature
 
@@ -52,6 +57,8 @@ class NearTexts:
     """
 
     def __init__(self, min_jaccard: float) -> None:
+        from datasketch import MinHashLSH
+
         self.min_jaccard = min_jaccard
         self.numbers: dict[str, int] = {}
         self.texts: list[str] = []
@@ -73,6 +80,8 @@ class QuestionIndex:
     """Test questions, each after where it stands: answers whether another question is one of them or near one."""
 
     def __init__(self, questions: Iterable[tuple[str, str]]) -> None:
+        from datasketch import MinHashLSH
+
         self.places: dict[str, str] = {}
         self.grams: set[str] = set()
         self.known: dict[str, Reason] = {}

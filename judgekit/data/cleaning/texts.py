@@ -1,9 +1,6 @@
 """What "the same text" and "its language" mean to the filters."""
 
 import re
-from pathlib import Path
-
-from judgekit.data.files import load_plain
 
 MIN_BLOCK = 6  # words from which the first block of a question names its task
 
@@ -45,7 +42,21 @@ SCRIPTS = {
 LETTER = re.compile(r"[^\W\d_]")
 WORD = re.compile(r"[^\W\d_]+")
 
-FUNCTION_WORDS = load_plain(Path(__file__).with_name("function_words.yaml").read_text(encoding="utf-8"))
+# Function words that make up a large part of any longer text. None of a single letter (variables) and, in the other
+# languages, none that is an English word.
+FUNCTION_WORDS = {
+    "en": "the of and to is in that it for you with on are this be as can by your not have from or what an at if",
+    "de": "der das und ist nicht ein eine zu den von mit sich auf für im dem wie auch werden oder sie ich",
+    "fr": "la les des est une et que dans qui pas sur du au avec ce il sont nous être ou vous",
+    "es": "el los las una que es por para con del se como más su al lo pero esta muy",
+    "it": "il che di è una sono del con della nel gli le si anche più da alla",
+    "pt": "um uma que é não para da em se mais ao são você foi dos pelo",
+    "nl": "het een van en dat niet zijn te voor aan er ook maar wordt bij naar deze",
+    "tr": "ve bir bu için ile olarak da daha çok gibi olan ne mi değil kadar sonra",
+    "vi": "và của là không được cho một những các với để người trong này",
+    "pl": "nie na się jest że jak co od przez dla są oraz może przy tym",
+    "id": "yang dan di dari untuk dengan ini itu adalah tidak dalam pada akan ke",
+}
 WORDS = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
 MIN_WORDS = 8  # fewer words say too little about a language: Latin script then counts as English
 MIN_SHARE = 0.08  # of the words must be function words of another language than English
