@@ -19,7 +19,7 @@ from judgekit.data.progress import progress_bar
 from judgekit.models import Unavailable
 from judgekit.models.causal import CausalModel, Plan, Tokenise, fitting_batches, load_model, path_sums, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.encoder import Sequences, native_bf16
+from judgekit.models.encoder import Sequences, device_of, native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
 from judgekit.prompts.rubrics import checked_scores
@@ -162,12 +162,13 @@ def batch_logits(engine: CausalModel, head: ScoreHead, prompts: Sequences, plan:
 class LayerReader:
     """A causal language model whose layers are asked for a score; Unavailable where there is no such model.
 
-    ``name``: as for `judgekit.models.files.model_files`. ``dtype``: of the weights (``float32``, ``bfloat16``,
-    ``float16``; ``auto``: bfloat16 where the processor has it); logits of score tokens are float32.
+    ``name``: as for `judgekit.models.files.model_files`. ``device``: as for an ``hf/`` judge. ``dtype``: of the weights
+    (``float32``, ``bfloat16``, ``float16``; ``auto``: bfloat16 where it is multiplied); scores' logits are float32.
     """
 
-    def __init__(self, name: str, device: str = "cpu", dtype: str = "float32") -> None:
-        files, auto = model_files(name), "bfloat16" if native_bf16() else "float32"
+    def __init__(self, name: str, device: str = "auto", dtype: str = "float32") -> None:
+        files, device = model_files(name), device_of(device)
+        auto = "float32" if device == "cpu" and not native_bf16() else "bfloat16"
         dtype = auto if dtype == "auto" else dtype
         config, tokenizer = config_and_tokenizer(files, name)
         self.name = name

@@ -14,7 +14,7 @@ from judgekit.judges.generative import DEFAULT, AskedJudge, Completion, Messages
 from judgekit.models import Unavailable
 from judgekit.models.causal import families, fitting_batches, load_model, memory_estimate, move_in, plan_of
 from judgekit.models.chat_tokens import ChatTokenizer
-from judgekit.models.encoder import native_bf16
+from judgekit.models.encoder import device_of, native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
@@ -74,9 +74,7 @@ class Settings(LoadedSettings, LocalSettings):
 
 def computing(settings: Any, batch_tokens: Mapping[str, int] = BATCH_TOKENS) -> tuple[str, str, int]:
     """Device, type of numbers and tokens at once that settings name, or that suit this machine."""
-    device = getattr(settings, "device", "auto")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = device_of(getattr(settings, "device", "auto"))
     kind = torch.device(device).type
     auto = "float32" if kind == "cpu" and not native_bf16() else "bfloat16"
     budget = getattr(settings, "batch_tokens", None) or batch_tokens.get(kind, batch_tokens["cuda"])

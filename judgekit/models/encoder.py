@@ -51,6 +51,11 @@ def native_bf16() -> bool:
     return any(capabilities.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))
 
 
+def device_of(name: str = "auto") -> str:
+    """A device by its name; ``auto``: a GPU where there is one, else the CPU."""
+    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def computing_in_bf16(device: str, wanted: bool) -> torch.autocast:
     """Autocast to bfloat16 where it is wanted, and the device multiplies such matrices itself."""
     return torch.autocast(device, torch.bfloat16, enabled=wanted and (device != "cpu" or native_bf16()))

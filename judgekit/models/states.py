@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from judgekit.models.encoder import TextEncoder, base_location, computing_in_bf16, native_bf16, padded, token_batches
+from judgekit.models.encoder import (
+    TextEncoder,
+    base_location,
+    computing_in_bf16,
+    device_of,
+    native_bf16,
+    padded,
+    token_batches,
+)
 from judgekit.models.files import model_files
 from judgekit.records import fingerprint_of
 
@@ -38,8 +46,8 @@ class StateReader:
     ``name``: ``minilm``, a folder, or ``owner/model[@revision]`` on the hub. ``limit``: tokens read of a text, the
     middle of a longer one is left out. ``cache``: a `judgekit.inside.representations.StateCache`. ``bf16``: multiply in
     bfloat16 where the processor has it; pooling is in float32 all the same. ``top``: the highest layer that will be
-    read; of the blocks above it the next one runs alone. Unavailable where there is no such model, or it lacks weights;
-    ValueError for an encoder-decoder.
+    read; of the blocks above it the next one runs alone. It stands on a GPU where there is one. Unavailable where
+    there is no such model, or it lacks weights; ValueError for an encoder-decoder.
     """
 
     batch_tokens = 8192  # per forward pass, padding included; all layers of a batch are in memory
@@ -49,7 +57,7 @@ class StateReader:
     ) -> None:
         files = model_files(base_location(name))
         self.encoder = TextEncoder(files.base, files.revision, files.adapter)
-        self.name, self.bf16 = name, bf16
+        self.name, self.bf16, self.device = name, bf16, device_of()
         self.fingerprint = fingerprint_of(files.digest, *(["bf16"] if bf16 else []))
         self.model, self.cache = self.encoder.model, cache
         if self.model.config.is_encoder_decoder:
@@ -58,10 +66,11 @@ class StateReader:
         self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
         self.model.config.use_cache = False
         self.n_layers = self.model.config.num_hidden_layers + 1  # that can be read, the embedding output among them
-        if bf16 and native_bf16():
+        if bf16 and (self.device != "cpu" or native_bf16()):
             self.encoder.keep_bf16()
         if top is not None and cache is None and top + 2 < self.n_layers:
             self.n_layers = _cut(self.model, top)
+        self.model.to(self.device)
 
     def read(
         self, texts: Sequence[str], poolings: Sequence[str] = ("mean",), layers: Sequence[int] | None = None
@@ -108,13 +117,14 @@ class StateReader:
         self, id_lists: Sequence[Sequence[int]], poolings: Sequence[str], layers: Sequence[int]
     ) -> dict[str, Array]:
         """One pass over tokenised texts: arrays of shape (n_texts, len(layers), width)."""
-        ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, "cpu")
+        ids, mask = padded(id_lists, self.encoder.tokenizer.pad_token_id or 0, self.device)
         read = mask.bool()
-        with computing_in_bf16("cpu", self.bf16):
+        with computing_in_bf16(self.device, self.bf16):
             states = self.model(ids, attention_mask=mask, output_hidden_states=True).hidden_states
         if len(states) < self.n_layers:
             raise ValueError(f"{self.name} gave {len(states)} hidden states for {self.n_layers} layers")
-        return {name: np.stack([pool(states[layer], read, name) for layer in layers], axis=1) for name in poolings}
+        pooled = {name: torch.stack([pool(states[layer], read, name) for layer in layers], 1) for name in poolings}
+        return {name: states.cpu().numpy() for name, states in pooled.items()}
 
 
 def _cut(model: Any, top: int) -> int:

@@ -79,17 +79,18 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
     command += [f"-outdir=build/{run}", rf"-usepretex=\def\run{{{run}}}", f"{document}.tex"]
     environment = os.environ | {"max_print_line": "2000"}  # no line of the log that names a fault is longer
     logs = [folder / f"{document}{kind}" for kind in (".log", ".blg")]
-    for again in ([], ["-gg"]):  # what a killed or failed build left may be wrong: one that fails is tried from nothing
+    for again in ([], ["-gg"]):  # what an earlier build left may be wrong, or older than what it points into
         full = [*command, *again]
         done = subprocess.run(full, cwd=report, env=environment, capture_output=True, stdin=subprocess.DEVNULL)
         log = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in logs if path.exists())
-        if done.returncode == 0:
+        wide = [box[0] for box in WIDE.finditer(log) if float(box[1]) > LIMIT]
+        faults = list(dict.fromkeys(wide + WARNING.findall(log)))  # also when there was nothing to compile
+        if done.returncode == 0 and not (faults and run == TEXT_RUN):
             break
-    else:
+    if done.returncode:
         error = ERROR.search(log)
         raise BuildError(f"{document}.tex: {error[0].strip() if error else f'latexmk ended with {done.returncode}'}")
-    wide = [box[0] for box in WIDE.finditer(log) if float(box[1]) > LIMIT]
-    if faults := list(dict.fromkeys(wide + WARNING.findall(log))):  # also when there was nothing to compile
+    if faults:
         more = f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
         message = f"{document}.tex: {'; '.join(faults[:NAMED])}{more} (see report/build/{run}/{document}.log)"
         if run == TEXT_RUN:
