@@ -226,6 +226,16 @@ def test_judges_and_files_that_are_named_change_the_stamp(package, project):
         assert digest() != before, file.name
 
 
+def test_texts_that_modules_read_change_the_stamp(package, project):
+    """At dda19e23 another wording of a packaged prompt re-ran nothing, since only Python was looked at."""
+    texts = [package / "scoring" / "names.yaml", package / "scoring" / "prompts" / "plain.txt"]
+    texts[1].parent.mkdir()
+    for text in [*texts, package / "elsewhere.txt"]:
+        before = digest()
+        text.write_text("1")
+        assert (digest() != before) == (text in texts), text.name
+
+
 # ---------------------------------------------------------------- execution
 
 

@@ -154,7 +154,7 @@ def _notebook_code(name: str) -> str:
 
 
 def code_files(name: str, given: str = "") -> dict[Path, str]:
-    """The package's modules that a notebook and what it is given need, directly or through others; digests of them."""
+    """Digests of the modules that a notebook and what it is given need, through others, too, and of what these read."""
     modules = [module for source in (_notebook_code(name), given) for module in _digest_and_imports(source)[1]]
     digests: dict[Path, str] = {}
     for module in modules:  # which grows; an import executes the module and the packages above it
@@ -164,7 +164,10 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
             if path not in digests and path.is_file():
                 digests[path], imports = _digest_and_imports(path.read_text(encoding="utf-8"))
                 modules += [one for one in imports if one not in modules]
-    return dict(sorted(digests.items()))
+    folders = [path.parent for path in digests if path.parent not in (PACKAGE, PACKAGE / "report")]
+    folders += [one for each in set(folders) for one in each.iterdir() if not (one / "__init__.py").is_file()]
+    read = [path for folder in set(folders) for path in folder.glob("*.[jmty]*") if path.is_file()]  # prompts, names
+    return dict(sorted((digests | {path: sha256_of(path) for path in read}).items()))
 
 
 def _texts(value: Any) -> Iterator[str]:
