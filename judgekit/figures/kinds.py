@@ -199,8 +199,7 @@ def heat(
     required(table, x, y, "value")
     across, down = list(dict.fromkeys(table[x])), list(order or dict.fromkeys([*table[y], *table[x]]))
     down = [name for name in down if name in set(table[y])]
-    if set(across) == set(down):  # everybody against everybody
-        across = down
+    across = down if set(across) == set(down) else across  # everybody against everybody
     cells = table.pivot(index=y, columns=x, values="value").reindex(index=down, columns=across).astype(float)
     form = "+.0f" if limit else ".0f"
     texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{form}}".replace("-", "−"))
@@ -208,6 +207,8 @@ def heat(
     colours = {"cmap": "PuOr", "vmin": -limit, "vmax": limit} if limit else {"cmap": "Greys", "vmin": 0, "vmax": 1.25}
     shades = np.sqrt(cells) if root else cells
     sns.heatmap(shades, annot=texts, fmt="", cbar=False, ax=ax, linewidths=0.4, annot_kws={"size": 7}, **colours)
+    for text, face in zip(ax.texts, ax.collections[0].get_facecolor()[cells.notna().to_numpy().ravel()], strict=True):
+        text.set_color("w" if sns.utils.relative_luminance(face) < 0.18 else "k")  # what stands out more
     if clear:
         told = table.pivot(index=y, columns=x, values=clear).reindex(index=down, columns=across)
         shown = [bool(told.iloc[at]) for at in zip(*np.nonzero(cells.notna().to_numpy()), strict=True)]
