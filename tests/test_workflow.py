@@ -144,9 +144,11 @@ def test_who_judges_with_what_a_run_trains_comes_after_it_and_who_asks_models_ha
 
     trainings = {job for job in jobs if job.startswith("21_")}
     asking = {"30_score_benchmarks", "41_verbosity_bias", "43_attacks"}  # what is stored is not asked for again
-    assert all(trainings <= earlier(job) for job in jobs.keys() - trainings)
-    assert all("30_score_benchmarks" in earlier(job) for job in jobs.keys() - trainings - asking)
-    assert {job for job in jobs if resources.get(job, {}).get("gpu")} == trainings | asking
+    reading = {"50_representation_probes", "51_layer_aggregation"}  # models as they are
+    judging = jobs.keys() - trainings - reading
+    assert all(trainings <= earlier(job) for job in judging)
+    assert all("30_score_benchmarks" in earlier(job) for job in judging - asking)
+    assert {job for job in jobs if resources.get(job, {}).get("gpu")} == trainings | asking | reading
 
 
 # ---------------------------------------------------------------- dependencies
