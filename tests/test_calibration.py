@@ -46,9 +46,13 @@ def test_labels_meet_the_probabilities_of_their_items_whatever_their_order():
     assert found.hits.tolist() == [0, 1]
 
 
-def test_votes_become_shares_that_weigh_as_many():
+def test_votes_become_shares_scores_log_odds_and_a_set_without_ties_reads_what_is_left():
     found = cases_of("pandalm", [pair("x", votes={"a": "A", "b": "tie", "c": "A"})], [said("x")], "votes")
     assert found.shares[0] == pytest.approx([2 / 3, 0, 1 / 3]) and found.weights.tolist() == [3]
+    found = cases_of("llmbar_natural", [pair("x")], [said("x")])
+    assert found.probabilities[0] == pytest.approx([2 / 3, 1 / 3]) and found.n_classes == 2
+    verdicts = [Verdict("x", "r", order, "A", score_a=1.0 + np.log(3), score_b=1.0) for order in ("ab", "ba")]
+    assert cases_of("judgebench", [pair("x")], verdicts).probabilities[0] == pytest.approx([0.75, 0.25])
 
 
 def test_matchups_join_what_was_shown_both_ways():
@@ -57,21 +61,6 @@ def test_matchups_join_what_was_shown_both_ways():
     found = cases_of("mtbench", pairs, [said("0"), said("1")], "matchups")
     assert len(found.items) == 1 and found.shares.tolist() == [[0.5, 0.5, 0]]
     assert found.probabilities[0] == pytest.approx([0.45, 0.45, 0.1])
-
-
-def test_a_set_without_ties_reads_what_is_left_without_them():
-    found = cases_of("llmbar_natural", [pair("x")], [said("x")])
-    assert found.probabilities[0] == pytest.approx([2 / 3, 1 / 3]) and found.n_classes == 2
-
-
-def test_scores_are_read_as_log_odds():
-    verdicts = [Verdict("x", "r", order, "A", score_a=1.0 + np.log(3), score_b=1.0) for order in ("ab", "ba")]
-    assert cases_of("judgebench", [pair("x")], verdicts).probabilities[0] == pytest.approx([0.75, 0.25])
-
-
-def test_scores_of_a_match_shown_both_ways_are_one_turned():
-    sides = [{"model_a": "m", "model_b": "n"}, {"model_a": "n", "model_b": "m"}]
-    pairs = [pair(str(k), votes={"v": "A"}, cluster_id="q", **side) for k, side in enumerate(sides)]
     scored = [Verdict(str(k), "r", "ab", "A", score_a=score, score_b=0.0) for k, score in enumerate((2.0, -1.0))]
     found = cases_of("mtbench", pairs, scored, "matchups")
     assert len(found.items) == 1 and found.probabilities[0, 0] == pytest.approx(1 / (1 + np.exp(-1.5)))
@@ -248,18 +237,14 @@ def test_each_prompt_counts_once_in_what_is_kept():
     assert "risk" not in kept_numbers(rows, np.zeros(4, bool))
 
 
-def test_thresholds_keep_the_share_they_are_named_by():
+def test_thresholds_keep_the_share_they_are_named_by_and_what_one_half_certified_is_used_on_the_other():
     rows = cases([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6)], [[1, 0]] * 4)
     assert thresholds_at(rows, (0.25, 0.5, 1)).tolist() == [0.9, 0.8, 0]
     many, few, some = (coverages_for(n_prompts, 0.2, 0.1) for n_prompts in (10_000, 5, 200))
     assert many[0] == 0.05 and few == (1.0,) and some[-1] == 1
-
-
-def test_what_was_certified_on_one_half_is_used_on_the_other():
     thresholds, found = certified(SURE, 0.3)
-    assert len(thresholds) == 40
-    kept = found["coverage"].value
-    assert 0 < kept < 1 and found["risk"].value < found["all_risk"].value
+    assert len(thresholds) == 40 and 0 < found["coverage"].value < 1
+    assert found["risk"].value < found["all_risk"].value
 
 
 def test_agreement_counts_pairs_of_people():

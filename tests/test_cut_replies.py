@@ -4,6 +4,8 @@ At the first edition a server's ``finish_reason`` and the missing end of a local
 off while it quoted ``[[B]]`` was the verdict B.
 """
 
+from types import SimpleNamespace
+
 import pytest
 from chat_server import good_reply
 from tiny_causal import save_tiny, teach
@@ -11,17 +13,18 @@ from tiny_causal import save_tiny, teach
 from judgekit.judges import Request, load_judge
 from judgekit.judges.generative import stands_complete
 from judgekit.prompts import load_strategy
+from judgekit.records import fingerprint_of
 
 QUOTING = "Some would say [[B]], since the second response is longer, but"
 REQUEST = Request("Which?", "this is right", "this is wrong")
 
 
 def ended_by(reason, text):
-    """Every reply is this text, with this ``finish_reason``."""
+    """Every reply is this text, or none, with this ``finish_reason``."""
 
     def respond(body, _):
-        reply = good_reply(body, text)
-        reply["choices"][0]["finish_reason"] = reason
+        reply = good_reply(body, text or "")
+        reply["choices"][0] |= {"finish_reason": reason, "message": {"role": "assistant", "content": text}}
         return reply
 
     return respond
@@ -62,12 +65,7 @@ def test_a_reply_that_the_model_ended_is_read(judged, reason):
     ],
 )
 def test_a_reply_without_a_text_is_no_verdict(judged, reason, left, raw):
-    def respond(body, _):
-        reply = good_reply(body, "")
-        reply["choices"][0] |= {"finish_reason": reason, "message": {"role": "assistant", "content": left}}
-        return reply
-
-    row, reply, server = judged(respond)
+    row, reply, server = judged(ended_by(reason, left))
     assert row["status"] == "unparsed" and reply.raw == raw
     assert reply.calls == 1 and sum(server.asked.values()) == 2, "asked, and paid, once by each of the two judges"
 
@@ -126,8 +124,6 @@ def test_a_local_reply_without_an_end_is_no_verdict(taught):
 
 
 def test_vllm_says_why_a_reply_ended(taught):
-    from types import SimpleNamespace
-
     judge = load_judge(f"vllm/{taught}")
     ids = judge.tokens.plain_ids("[[B]] and")
     question = judge.question(judge.strategy.render("verdict", REQUEST).messages, "verdict")
@@ -139,8 +135,6 @@ def test_vllm_says_why_a_reply_ended(taught):
 
 def test_replies_read_before_cuts_were_seen_are_not_reused_where_text_is_written(taught):
     """The fingerprints of the first edition, for judging that writes; weighing is as it was, and keeps its own."""
-    from judgekit.records import fingerprint_of
-
     for mode, same in (("generate", False), ("one_pass", True)):
         judge = load_judge(f"hf/{taught}", settings={"mode": mode})
         before = fingerprint_of("hf", 1, judge.files.digest, judge.strategy.version)

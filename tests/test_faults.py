@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
+from labelling_setting import INTERRUPTIBLE
 from safetensors.numpy import load_file
 from test_workflow import project, write_notebook  # noqa: F401 - a fixture
 from tiny_causal import save_tiny, short_of_memory
@@ -35,8 +37,7 @@ from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
 from judgekit.training.causal import last_checkpoint
 
-ROOT = paths.project_root()
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(paths.project_root())}
 ADAPTER = "adapter/adapter_model.safetensors"
 
 
@@ -79,15 +80,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def fill(folder):
-    with open(folder / "ballast", "wb", buffering=0) as stream:
-        try:
-            while True:
-                stream.write(b"x" * 4096)
-        except OSError:
-            return
-
-
 def test_a_full_disk_costs_no_verdict(small_disk):
     """The store meets the end of the disk; with room again the same command finishes, as if nothing had been."""
     (small_disk / "pairs.jsonl").write_text(pair_lines(400))
@@ -106,7 +98,9 @@ def test_results_stay_whole_on_a_full_disk(small_disk, monkeypatch):
     monkeypatch.setattr(paths, "project_root", lambda: small_disk)
     path = save_results("sample", "10_x", {"a.b": Number(0.5)})
     before = path.read_bytes()
-    fill(small_disk)
+    with suppress(OSError), open(small_disk / "ballast", "wb", buffering=0) as stream:
+        while True:
+            stream.write(b"x" * 4096)
     with pytest.raises(OSError, match="No space left"):
         save_results("sample", "10_x", {f"a.b{k}": Number(0.25) for k in range(900)})
     assert path.read_bytes() == before and os.listdir(path.parent) == ["10_x.json"]
@@ -123,16 +117,13 @@ def test_outputs_that_may_only_be_read_are_one_sentence(project, small_disk, cap
     assert "Read-only file system" in capsys.readouterr().err
 
 
-def test_two_processes_do_not_write_one_output(tmp_path, capsys):
-    (tmp_path / "pairs.jsonl").write_text(pair_lines(2))
-    files = [str(tmp_path / "pairs.jsonl"), "--out", str(tmp_path / "out.jsonl")]
-    command = ["judge", *files, "--judge", "baseline/longer"]
-    with open(tmp_path / "out.jsonl.lock", "w") as held:
+def test_two_processes_do_not_write_one_output(tmp_path, judge_file):
+    with open(tmp_path / "verdicts.jsonl.lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert main(command) == 2
-        assert "another process is writing it" in capsys.readouterr().err and not (tmp_path / "out.jsonl").exists()
-    assert main(command) == 0  # a lock that a killed process left behind is none
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl"]
+        code, rows, said = judge_file("baseline/longer")
+        assert (code, rows) == (2, None) and "another process is writing it" in said
+    assert judge_file("baseline/longer")[0] == 0  # a lock that a killed process left behind is none
+    assert sorted(os.listdir(tmp_path)) == ["pairs.jsonl", "verdicts.jsonl"]
 
 
 def test_a_notebook_is_executed_by_one_process(project):  # noqa: F811
@@ -170,19 +161,16 @@ def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
 
 @pytest.mark.parametrize(("name", "n"), [("judge", 4000), ("attack", 40)])
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
-    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
-    pairs.write_text(pair_lines(n))
-    command = judge_command(tmp_path, "--judge", "baseline/features")
-    command[2] = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + command[2]
-    command[3] = name
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    (tmp_path / "pairs.jsonl").write_text(pair_lines(n))
+    words = [name, *judge_command(tmp_path, "--judge", "baseline/features")[4:]]
+    process = subprocess.Popen([*INTERRUPTIBLE, *words], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     while process.poll() is None and not stored(tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=600)[1]
     assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
-    assert stored(tmp_path) and not out.exists() and not list(tmp_path.glob("*.lock"))
-    assert main([*command[3:], "--quiet"]) == 0
+    assert stored(tmp_path) and not (tmp_path / "out.jsonl").exists() and not list(tmp_path.glob("*.lock"))
+    assert main([*words, "--quiet"]) == 0
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
 
 
@@ -323,14 +311,12 @@ def flip(path):
 
 
 @pytest.mark.parametrize("name", [ADAPTER, OTHERS, "adapter/adapter_config.json"])
-def test_a_flipped_bit_is_found(minilm, name, capsys, tmp_path):
+def test_a_flipped_bit_is_found(minilm, name, judge_file):
     flip(minilm / name)
     with pytest.raises(Unavailable, match=f"{name}: not the file that sha256.json was written for"):
         EncoderJudge(minilm)
-    (tmp_path / "pairs.jsonl").write_text(pair_lines(1))
-    files = [str(tmp_path / "pairs.jsonl"), "--out", str(tmp_path / "o.jsonl")]
-    assert main(["judge", *files, "--judge", f"encoder/{minilm}"]) == 2
-    assert "damaged or replaced" in capsys.readouterr().err
+    code, _, said = judge_file(f"encoder/{minilm}")
+    assert code == 2 and "damaged or replaced" in said
 
 
 @pytest.mark.parametrize(
@@ -377,23 +363,16 @@ def test_an_adapter_with_a_flipped_bit_is_found(tmp_path):
 
 
 @pytest.mark.usefixtures("exact")
-def test_layers_halve_their_batches_where_memory_runs_out(tiny, monkeypatch):
+def test_layers_halve_their_batches_and_one_prompt_that_does_not_fit_costs_no_other(tiny, monkeypatch):
     plain, short = LayeredJudge(str(tiny)), LayeredJudge(str(tiny))
+    longest = max(short.measure(next(short.steps(r)).messages) for r in asked(6)) + 50
     short.load()
-    seen = short_of_memory(monkeypatch, short.engine, lambda rows, columns: rows > 2)
+    seen = short_of_memory(monkeypatch, short.engine, lambda rows, columns: rows > 2 or columns > longest)
     for one, other in zip(plain.judge(asked(6)), short.judge(asked(6)), strict=True):
         assert (one.verdict, one.status) == (other.verdict, other.status)
         assert one.p_first == pytest.approx(other.p_first, abs=1e-5)
     assert max(rows for rows, _ in seen) > 2 and min(rows for rows, _ in seen) <= 2
-
-
-def test_one_prompt_that_does_not_fit_costs_no_other(tiny, monkeypatch):
-    judge = LayeredJudge(str(tiny))
-    requests = [*asked(2), Request("Long?", "very " * 400, "no", item_id="long")]
-    longest = max(judge.measure(next(judge.steps(r)).messages) for r in requests[:2]) + 50
-    judge.load()
-    short_of_memory(monkeypatch, judge.engine, lambda rows, columns: columns > longest)
-    replies = judge.judge(requests)
+    replies = short.judge([*asked(2), Request("Long?", "very " * 400, "no", item_id="long")])
     assert [reply.status for reply in replies] == ["ok", "ok", "error"]
     assert "do not fit into the memory" in replies[2].raw
 

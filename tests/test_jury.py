@@ -75,9 +75,10 @@ def test_a_member_that_is_never_wrong_weighs_what_the_penalty_allows():
     assert weight == pytest.approx(40 / (1 + np.exp(weight)), rel=1e-3) and tie == 0
 
 
-def test_verdicts_are_joined_by_item_and_never_by_position():
-    panel = Panel("autoj", pairs_of("ABt", "autoj"), {"x": said("x", "ABt")[::-1], "y": said("y", "ABA")})
-    assert panel.credits.tolist() == [[1, 1], [1, 1], [1, 0]]
+def test_verdicts_are_joined_by_item_never_by_position_in_the_orders_that_every_member_has():
+    panel = Panel("autoj", pairs_of("ABt", "autoj"), {"x": said("x", "ABt", ORDERS)[::-1], "y": said("y", "ABA")})
+    assert panel.credits.tolist() == [[1, 1], [1, 1], [1, 0]] and panel.orders == ["ab"]
+    assert panel.seated(["x"]).orders == list(ORDERS)
 
 
 FAULTS = {
@@ -98,12 +99,6 @@ def test_misaligned_verdicts_are_refused(message):
         Panel("autoj", pairs, {})
 
 
-def test_orders_are_those_that_every_member_has():
-    panel = Panel("autoj", pairs_of("AB", "autoj"), {"x": said("x", "AB", ORDERS), "y": said("y", "AB")})
-    assert panel.orders == ["ab"]
-    assert panel.seated(["x"]).orders == list(ORDERS)
-
-
 def test_majority_by_hand():
     #                                           level votes, an abstention, nobody
     panel = panel_of("AAAAAA", x="AABAA-", y="AtBB--", z="BAtt--")
@@ -111,9 +106,7 @@ def test_majority_by_hand():
     assert [v.status for v in majority(panel)][-1] == "unparsed"
     first = majority(panel)[0]
     assert (first.score_a, first.score_b, first.p_a, first.judge) == (2, 1, None, "jury/majority")
-
-
-def test_a_level_vote_where_no_tie_is_allowed_earns_half_over_both_orders():
+    # A level vote where no tie is allowed earns half over both orders.
     panel = panel_of("AB", "llmbar_natural", orders=ORDERS, x="AA", y="BB")
     assert panel.credits_of(majority(panel)).tolist() == [0.5, 0.5]
 
@@ -129,18 +122,13 @@ def test_mean_probability_by_hand():
     sure = mean_probability(Panel("autoj", pairs, {"x": x, "y": said("y", "t-")}))
     assert letters_of(sure) == "tB" and sure[0].p_tie == pytest.approx(0.55)
     assert sure[1].p_b == pytest.approx(0.5)
-
-
-def test_the_mass_of_ties_is_split_where_no_tie_is_allowed():
+    # The mass of ties is split where no tie is allowed.
     panel = Panel("chatbot_arena", pairs_of("A"), {"x": said("x", "t", p=[(0.3, 0.1, 0.6)])})
     assert panel.beliefs["ab"][0, 0].tolist() == pytest.approx([0.75, 0.25, 0])
 
 
-VERDICTS = st.text("ABt-", min_size=6, max_size=6)
-
-
 @settings(max_examples=40, deadline=None)
-@given(st.lists(VERDICTS, min_size=1, max_size=4), st.randoms(use_true_random=False))
+@given(st.lists(st.text("ABt-", min_size=6, max_size=6), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_names_and_sequence_play_no_part(lists, random):
     labels = "ABtABt"
     panel = panel_of(labels, **{f"m{n}": letters for n, letters in enumerate(lists)})

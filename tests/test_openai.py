@@ -47,32 +47,17 @@ def run(judge, items, store=None):
     return run_judge(judge, items, store or VerdictStore(":memory:"), orders=("ab",))
 
 
-# ---------------------------------------------------------------- what it asks and reads
-
-
 @pytest.mark.parametrize("policy", ["permissive", "strict"])
 @pytest.mark.parametrize("strategy", [name for name in strategy_names() if name != "demonstrations"])
-def test_every_strategy_judges(serve, strategy, policy):
-    server = serve()
-    judge = judge_of(strategy=strategy, policy=policy)
-    replies = judge.judge(in_both_orders(3))
+def test_every_strategy_judges_and_calls_that_serve_both_orders_are_made_once(serve, strategy, policy):
+    server, judge = serve(), judge_of(strategy=strategy, policy=policy)
+    replies, foreseen = judge.judge(in_both_orders(3)), judge.forecast(in_both_orders(3))
     assert isinstance(judge, Judge)
     assert [reply.verdict for reply in replies] == ["first", "second"] * 3
     assert {reply.prompt_version for reply in replies} == {judge.strategy.version}
     assert all(reply.raw and reply.tokens_in and reply.tokens_out for reply in replies)
-    assert sum(reply.calls for reply in replies) == sum(server.asked.values())
-
-
-@pytest.mark.parametrize(
-    ("strategy", "calls"),
-    [("pairwise", 6), ("single", 6), ("metrics", 9), ("self_reference", 9), ("swap_synthesis", 6), ("cot", 6)],
-)
-def test_calls_that_serve_both_orders_are_made_once(serve, strategy, calls):
-    server = serve()
-    judge = judge_of(strategy=strategy)
-    replies = judge.judge(in_both_orders(3))
+    calls = 9 if strategy in ("metrics", "self_reference") else 6
     assert sum(server.asked.values()) == calls == sum(reply.calls for reply in replies)
-    foreseen = judge.forecast(in_both_orders(3))
     assert foreseen.calls == calls <= foreseen.most_calls
     assert foreseen.tokens_in >= sum(reply.tokens_in for reply in replies)
 
@@ -124,14 +109,9 @@ def test_two_turns_and_demonstrations_are_sent(serve):
 def test_what_a_judge_depends_on_is_in_its_fingerprint_or_decoding(serve):
     serve()
     plain = judge_of()
-    changes = (
-        {"policy": "strict"},
-        {"max_characters": 1000},
-        {"temperature": 0.5},
-        {"max_tokens": 5},
-        {"logprobs": True},
-    )
-    judges = [plain, judge_of("openai/other"), judge_of("openai/tiny#cot"), *(judge_of(**change) for change in changes)]
+    changes = {"policy": "strict", "max_characters": 1000, "temperature": 0.5, "max_tokens": 5, "logprobs": True}
+    changed = [judge_of(**{name: value}) for name, value in changes.items()]
+    judges = [plain, judge_of("openai/other"), judge_of("openai/tiny#cot"), *changed]
     assert len({(judge.fingerprint, judge.decoding) for judge in judges}) == len(judges)
     paced = judge_of(timeout=1.0, attempts=9, concurrency=1, requests_per_minute=10.0, max_total_tokens=5)
     assert (paced.fingerprint, paced.decoding) == (plain.fingerprint, plain.decoding)
@@ -206,9 +186,6 @@ def test_a_server_without_log_probabilities_is_asked_without(serve):
         replies = judge.judge([REQUEST, TURNED])
     assert [(reply.verdict, reply.p_first) for reply in replies] == [("first", None), ("second", None)]
     assert "logprobs" not in server.bodies[-1]
-
-
-# ---------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize(
@@ -327,9 +304,6 @@ def test_a_slow_consumer_never_leaves_more_undone_than_run_at_once(serve):
         time.sleep(0.02)  # many times as long as an answer takes
         assert sum(server.asked.values()) - dealt_with <= 4
     assert dealt_with == 19
-
-
-# ---------------------------------------------------------------- pace and budget
 
 
 @pytest.mark.parametrize("setting", ["max_tokens=0", "max_tokens=-1", "requests_per_minute=0.5", "temperature=inf"])

@@ -268,16 +268,12 @@ def kinds(seed, skills, prompts=(4, 12)):
     return pd.concat(parts, ignore_index=True), np.array([rate_of(skill) for skill in skills])
 
 
-def skills_of(seed, spread, n=6):
-    middle = len(SKILLS) // 2
-    return SKILLS[np.random.default_rng(seed).integers(middle - spread, middle + spread + 1, n)]
-
-
 @pytest.mark.parametrize("spread", [0, 2, 4])
 def test_intervals_hold_what_was_planted(spread):
     held = dict.fromkeys(("value", "raw", "mean", "unclustered"), 0.0)
     for seed in range(SIMULATIONS):
-        table, truth = kinds(seed, skills_of(seed, spread))
+        skills = np.random.default_rng(seed).choice(SKILLS[4 - spread : 5 + spread], 6)
+        table, truth = kinds(seed, skills)
         rows, mean = shrunken_rates(table), DOMAINS.mean_of_kinds(table, 300, seed)
         ends = {"value": (rows["low"], rows["high"]), "raw": (rows["raw_low"], rows["raw_high"])}
         ends["unclustered"] = proportion_interval(rows["raw"], 2 * rows["n"])  # of every item twice

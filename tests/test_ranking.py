@@ -27,7 +27,7 @@ PAIRS = [
 ]
 
 
-def test_comparisons_are_in_the_order_of_names_and_found_by_key():
+def test_comparisons_are_in_the_order_of_names_and_found_by_key_and_both_ways_are_one():
     shares = NOTEBOOK.vote_shares(votes_of_pairs(PAIRS))
     found = comparisons_of(PAIRS, shares.items)
     assert found.models == ("ann", "bob", "cid") and found.questions == ("q", "r")
@@ -43,9 +43,6 @@ def test_comparisons_are_in_the_order_of_names_and_found_by_key():
         comparisons_of(PAIRS, ["elsewhere"])
     with pytest.raises(ValueError, match=r"set/9.*no two models"):
         comparisons_of([pair("9", "ann", "ann")], ["9"])
-
-
-def test_matches_shown_both_ways_are_one():
     votes, _ = matchup_votes(PAIRS)
     found = comparisons_of(PAIRS, votes.items, matchups=True)
     assert len(found.items) == 2

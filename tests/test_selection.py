@@ -15,8 +15,6 @@ from judgekit.records import PreferencePair
 from judgekit.studies.data_selection import LEARNERS, Views, view
 from judgekit.training.features import FeatureTable
 
-POOL = {"pool": 1.0}
-
 
 def pair(item_id, label="A", question="Question?", benchmark="one", longer="the longer response"):
     return PreferencePair(str(item_id), benchmark, question, longer, "short", cluster_id=question, label=label)
@@ -56,7 +54,7 @@ def notebook(signal=True, agree=0.85):
     pool = invented(400, signal, 0, agree=agree)
     choosing, comparing = (invented(300, signal, seed, name=name, agree=agree) for seed, name in ((1, "c"), (2, "v")))
     given = {"pool": pool, "choosing": choosing, "comparing": {"v": comparing, "misleading": comparing}}
-    more = {"shares": POOL, "validation_sets": ["v"], "kept_shares": [0.5, 0.8], "n_boot": 2000}
+    more = {"shares": {"pool": 1.0}, "validation_sets": ["v"], "kept_shares": [0.5, 0.8], "n_boot": 2000}
     return functions_of("52_data_selection", **given, **more)
 
 
@@ -69,9 +67,6 @@ def cross_fit(name, views, seed=0):
 
 def folds_of(questions, n_folds=5, seed=0):
     return functions_of("52_data_selection", N_FOLDS=n_folds).folds_of(questions, seed)
-
-
-# ---------------------------------------------------------------- views
 
 
 def test_exchanged_labels_change_and_nothing_else_does(sampled):
@@ -99,9 +94,6 @@ def test_validation_is_cut_by_prompt():
     assert 10 < len(choosing) < 60 and {p.benchmark for p in choosing} == {"x"}
     assert len(choosing) + len(comparing["x"]) == 80
     assert not {p.asked for p in choosing} & {p.asked for part in comparing.values() for p in part}
-
-
-# ---------------------------------------------------------------- cross-fitting
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -151,18 +143,12 @@ def test_labels_that_say_nothing_are_not_told_from_exchanged_ones():
     assert np.mean(fitted) > np.mean(own) + 0.05
 
 
-# ---------------------------------------------------------------- the notebook's estimators
-
-
-def test_the_best_and_the_worst_share_of_each_source_is_kept():
+def test_the_best_and_the_worst_share_of_each_source_is_kept_and_a_random_part_has_as_many():
     keep, groups = notebook().keep, np.array(["x"] * 4 + ["y"] * 6)
     assert keep(np.arange(10.0), groups, "top", 0.5, 0).tolist() == [2, 3, 7, 8, 9]
     assert keep(np.arange(10.0), groups, "bottom", 0.5, 0).tolist() == [0, 1, 4, 5, 6]
     drawn = {tuple(keep(np.ones(10), groups, "top", 0.3, seed)) for seed in range(20)}
     assert len(drawn) > 10, "equal scores are drawn"
-
-
-def test_a_random_part_has_as_many_of_each_source():
     groups = np.array(["x"] * 30 + ["y"] * 70)
     drawn, other = (notebook().drawn_like(np.array([0, 1, 2, 40, 50]), groups, seed).tolist() for seed in (0, 1))
     assert (groups[drawn] == "x").sum() == 3 and len(set(drawn)) == 5 and drawn != other

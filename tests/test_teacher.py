@@ -7,15 +7,16 @@ import pytest
 from chat_server import good_reply
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from tiny_causal import save_tiny, teach
 
 from judgekit.inside.aspects import Aspect, load_aspects
 from judgekit.judges.completions import load_chat_model
+from judgekit.models.causal import CausalModel
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.teacher import Question, collect_responses, rate_responses, rating_messages, read_rating
 
 QUICK = {"timeout": 5.0, "backoff": 0.005, "attempts": 3}
 SCALE = range(1, 6)
-PRICES = {"price_in": 1.0, "price_out": 1.0}
 REASONING = load_aspects("reasoning")
 
 
@@ -45,9 +46,6 @@ def responses(n, **more):
 
 def asked(server):
     return sum(server.asked.values())
-
-
-# ---------------------------------------------------------------- collecting
 
 
 def test_every_question_gets_its_own_response(serve):
@@ -97,7 +95,7 @@ def test_several_samples(serve, tmp_path):
     assert [row["response"] for row in more if row["sample"] < 2] == [row["response"] for row in rows]
 
 
-def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_path):
+def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tiny, tmp_path):
     server = serve(respond=echo)
     given = questions(4)
     given[1]["question"] = "long " * 100
@@ -108,6 +106,8 @@ def test_a_question_that_is_too_long_is_skipped_and_shifts_nothing(serve, tmp_pa
     assert asked(server) == 3
     assert ask(given, store=tmp_path / "s.sqlite")[1]["status"] == "ok"
     assert asked(server) == 4
+    rows = ask(given[1:], f"hf/{tiny}", max_new_tokens=3, max_prompt_tokens=60)
+    assert [row["status"] for row in rows] == ["skipped", "ok", "ok"] and "room for 60" in rows[0]["error"]
 
 
 def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
@@ -127,7 +127,7 @@ def test_other_models_and_settings_have_replies_of_their_own(serve, tmp_path):
 def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
     server = serve(respond=echo)
     # A question of 13 characters is estimated at 13 tokens: with 100 for the reply, a request may take 113.
-    one = {"max_tokens": 100, "concurrency": 8} | PRICES
+    one = {"max_tokens": 100, "concurrency": 8, "price_in": 1.0, "price_out": 1.0}
     rows = ask(questions(30), store=tmp_path / "s.sqlite", max_cost=150 / 1e6, **one)
     done = [row["status"] == "ok" for row in rows]
     spent = sum(row["tokens_in"] + row["tokens_out"] for row in rows if row["status"] == "ok")
@@ -141,12 +141,7 @@ def test_the_budget_stops_a_run_and_the_next_goes_on(serve, tmp_path):
     assert {row["status"] for row in rows} == {"ok"} and asked(server) == 30
 
 
-# ---------------------------------------------------------------- a model that runs here
-
-
 def test_a_local_model_responds_and_is_not_asked_twice(tiny, tmp_path, monkeypatch):
-    from judgekit.models.causal import CausalModel
-
     more = {"store": tmp_path / "s.sqlite", "max_new_tokens": 5}
     rows = ask(questions(3), f"hf/{tiny}", **more)
     assert {row["status"] for row in rows} == {"ok"} and all(0 < row["tokens_out"] <= 5 for row in rows)
@@ -166,16 +161,7 @@ def test_samples_of_a_local_model_differ_also_when_a_run_is_resumed(tiny, tmp_pa
     assert both[0] == first[0] and both[0]["response"] != both[1]["response"]
 
 
-def test_a_prompt_that_a_local_model_has_no_room_for_is_skipped(tiny):
-    given = questions(3)
-    given[0]["question"] = "long " * 200
-    rows = ask(given, f"hf/{tiny}", max_new_tokens=3, max_prompt_tokens=60)
-    assert [row["status"] for row in rows] == ["skipped", "ok", "ok"] and "room for 60" in rows[0]["error"]
-
-
 def test_a_local_teacher_rates(tiny, tmp_path):
-    from tiny_causal import save_tiny, teach
-
     aspect = {"tone": Aspect("tone", "Tone", "Is it kind?", {1: "Rude.", 2: "Kind."})}
     given, settings = [{"question": "Where?", "response": "Here, please."}], {"max_new_tokens": 40}
     folder = save_tiny(tmp_path / "taught", sharp=1.0)
@@ -187,9 +173,6 @@ def test_a_local_teacher_rates(tiny, tmp_path):
     assert (row["tone"], row["total_score"], row["teacher"]) == (2, 2, f"hf/{folder}")
     (row,) = rate_responses(given, aspect, f"hf/{tiny}", settings=settings, progress=False)
     assert row["tone"] is None and row["ratings"]["tone"]["status"] == "unparsed" and row["ratings"]["tone"]["reply"]
-
-
-# ---------------------------------------------------------------- rating
 
 
 @pytest.mark.parametrize(

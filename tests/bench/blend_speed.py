@@ -5,10 +5,9 @@ read; what else the machine does falls on both. The ratio is that of the medians
 with the first alone, and with both. Writes ``bench.blend_<name>.*`` to the run's results.
 """
 
-import argparse
 import statistics
 
-from encoder_speed import ROUNDS, ratio_of, save_bench, seconds_of
+from encoder_speed import ROUNDS, parser_of, ratio_of, save_bench, seconds_of
 
 from judgekit.data.catalogue import load_set
 from judgekit.judges import load_judge, request_of
@@ -27,11 +26,9 @@ def judged(judge, requests):
 
 def main():
     """Measure and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("name", nargs="?", default="smollm2-135m", help="of the blend")
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=50, help="pairs a round")
-    chosen = arguments.parse_args()
+    parser = parser_of(__doc__, pairs=50)  # a round
+    parser.add_argument("name", nargs="?", default="smollm2-135m", help="of the blend")
+    chosen = parser.parse_args()
     requests = [request_of(pair, "ab") for pair in load_set(SET)]
     first, *parts = [requests[i * chosen.pairs : (i + 1) * chosen.pairs] for i in range(ROUNDS + 1)]
     assert len({len(part) for part in (first, *parts)}) == 1, f"{SET} has {len(requests)} pairs"

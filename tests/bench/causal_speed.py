@@ -9,11 +9,10 @@ tokens that are no padding, without the look-up of embeddings, and with the head
 ``bench.causal_<slug>.*`` to the run's results.
 """
 
-import argparse
 import statistics
 
 import torch
-from encoder_speed import save_bench, seconds_of
+from encoder_speed import parser_of, save_bench, seconds_of
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
@@ -85,13 +84,8 @@ def ratio_of(rounds):
 
 def main():
     """Measure and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model", help="hf/MODEL")
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=40, help="pairs, each in both orders")
-    arguments.add_argument("--written", type=int, default=8, help="pairs of them on which replies are written")
-    arguments.add_argument("--rounds", type=int, default=5)
-    chosen = arguments.parse_args()
+    # Pairs are asked in both orders; on so many of them replies are written.
+    chosen = parser_of(__doc__, "model", pairs=40, written=8, rounds=5).parse_args()
     pairs = [*load_sample("sample_natural"), *load_sample("sample_adversarial")][: chosen.pairs]
     requests = [request_of(pair, order) for pair in pairs for order in ("ab", "ba")]
     few = requests[: 2 * chosen.written]

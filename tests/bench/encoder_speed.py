@@ -34,6 +34,16 @@ def cross_encoder(limit):
     return CrossEncoder(base_location("minilm"), num_labels=1, max_length=limit)
 
 
+def parser_of(doc, *names, **numbers):
+    """Of a bench's arguments: ``names`` in their places, the run, and numbers with what they are by default."""
+    parser = argparse.ArgumentParser(description=doc)
+    for name in names:
+        parser.add_argument(name)
+    for name, value in {"run": "laptop", **numbers}.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
+    return parser
+
+
 def seconds_of(work):
     """Wall-clock seconds of a call."""
     started = time.perf_counter()
@@ -99,10 +109,7 @@ def save_bench(run, variant, numbers, sets=()):
 
 def main():
     """Measure and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=400, help="pairs per set at most")
-    chosen = arguments.parse_args()
+    chosen = parser_of(__doc__, pairs=400).parse_args()  # pairs per set at most
     judge, exact = load_judge("encoder/minilm"), EncoderJudge(PRETRAINED / "minilm", bf16=False)
     cross = cross_encoder(judge.config["max_question_tokens"] + judge.config["max_response_tokens"])
     numbers, equal = {}, []

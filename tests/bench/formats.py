@@ -6,14 +6,13 @@ judging, as a share of what this machine reaches on the network's own matrix sha
 Writes ``bench.format.*``, ``bench.gemm.*`` and ``bench.cost.*`` to the run's results.
 """
 
-import argparse
 import itertools
 import statistics
 from functools import partial
 
 import numpy as np
 import torch
-from encoder_speed import ROUNDS, SETS, judged, ratio_of, save_bench, seconds_of
+from encoder_speed import ROUNDS, SETS, judged, parser_of, ratio_of, save_bench, seconds_of
 
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import PRETRAINED
@@ -56,11 +55,8 @@ def gemm_rate(config, dtype, rounds=41):
 
 def main():
     """Measure and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=400, help="pairs per set that are timed, at most")
-    arguments.add_argument("--price", type=float, default=0.04, help="dollars for an hour of one core")
-    chosen = arguments.parse_args()
+    # Pairs per set that are timed, at most; dollars for an hour of one core.
+    chosen = parser_of(__doc__, pairs=400, price=0.04).parse_args()
     judges = judges_of()
     requests = {name: [request_of(pair, "ab") for pair in load_set(name)] for name in SETS}
     verdicts = {

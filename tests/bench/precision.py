@@ -7,11 +7,10 @@ gain in it over bfloat16 on the same pairs, the shares of leads that are zero in
 same. With ``--beside`` a larger model that the run tracks: by how much that is right more often than this in float32.
 """
 
-import argparse
 import json
 
 import numpy as np
-from encoder_speed import save_bench
+from encoder_speed import parser_of, save_bench
 from processors import leads, tracked
 
 from judgekit.data.catalogue import load_set
@@ -53,12 +52,10 @@ def compared(judge, slug, run, name, beside=None):
 
 def main():
     """Ask, compare and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model", help="hf/MODEL")
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--also", nargs="*", default=[], help="sets to ask on, beside LLMBar's")
-    arguments.add_argument("--beside", help="slug of a larger model of the family, as the run tracks it")
-    chosen = arguments.parse_args()
+    parser = parser_of(__doc__, "model")
+    parser.add_argument("--also", nargs="*", default=[], help="sets to ask on, beside LLMBar's")
+    parser.add_argument("--beside", help="slug of a larger model of the family, as the run tracks it")
+    chosen = parser.parse_args()
     judge, slug = load_judge(chosen.model, settings={"mode": "one_pass", "dtype": "float32"}), slug_of(chosen.model)
     kept = TrackedJudge(run_folder(chosen.run, "data") / f"asked_{slug}.parquet")
     assert json.loads(kept.about["decoding"])["dtype"] == "bfloat16" and kept.fingerprint == judge.fingerprint

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import numpy as np
-from encoder_speed import save_bench
+from encoder_speed import parser_of, save_bench
 
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import run_folder
@@ -58,13 +58,10 @@ def leads(p):
 
 def main():
     """Ask twice, compare and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model", help="hf/MODEL")
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--set", default="llmbar_natural")
-    arguments.add_argument("--tracked", action="store_true", help="compare with what the run tracks")
-    arguments.add_argument("--say", help=argparse.SUPPRESS)
-    chosen = arguments.parse_args()
+    parser = parser_of(__doc__, "model", set="llmbar_natural")
+    parser.add_argument("--tracked", action="store_true", help="compare with what the run tracks")
+    parser.add_argument("--say", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
     if chosen.say:
         return print(json.dumps(said(chosen.model, chosen.set, chosen.say)))
     slug, new = slug_of(chosen.model), asked(chosen.model, chosen.set, "bfloat16")

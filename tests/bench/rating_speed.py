@@ -6,11 +6,10 @@ published system reads them. No states are cached. Writes ``bench.rate_shared_pa
 ``bench.rate_aspect_prompts.ratio`` and answers per second to the run's results.
 """
 
-import argparse
 import statistics
 
 from causal_speed import ratio_of
-from encoder_speed import save_bench, seconds_of
+from encoder_speed import parser_of, save_bench, seconds_of
 
 from judgekit.data.sample import SAMPLE_SETS, load_sample
 from judgekit.inside.aspects import load_aspects, rubric, shown_response
@@ -29,11 +28,7 @@ def answers(count):
 
 def main():
     """Measure and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--answers", type=int, default=1000)
-    arguments.add_argument("--rounds", type=int, default=2)
-    chosen = arguments.parse_args()
+    chosen = parser_of(__doc__, answers=1000, rounds=2).parse_args()
     texts, rater = answers(chosen.answers), load_rater("gsm8k-binary")
     reader, aspects = rater.reader, load_aspects("reasoning")
     single = [Rater(aspect, {aspect: probe}) for aspect, probe in rater.probes.items()]

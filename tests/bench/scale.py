@@ -29,9 +29,6 @@ JUDGES = {"longer": "baseline/longer", "encoder": "encoder/minilm"}
 SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (1_000, 3_000, 10_000, 30_000)}
 
 
-# ---------------------------------------------------------------- in a process of its own
-
-
 def judge_file(pairs, out, name):
     """Judge a file by the command line; what it took."""
     from judgekit.cli import main
@@ -58,40 +55,26 @@ def model_memory(name):
 WORK = {"judge_file": judge_file, "model_memory": model_memory}
 
 
-def started_apart(work, *arguments):
-    """A process that does one piece of ``WORK``."""
+def found_apart(work, *arguments):
+    """What a process of its own finds by one piece of ``WORK``."""
     command = [sys.executable, __file__, "--work", json.dumps([work, *map(str, arguments)])]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def ended(process):
-    """What such a process found."""
-    said, _ = process.communicate()
-    if process.returncode:
-        raise SystemExit(f"{process.args} failed with {process.returncode}")
-    return json.loads(said.splitlines()[-1])
-
-
-# ---------------------------------------------------------------- the parts
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1])
 
 
 def measure_growth(part, sizes, folder):
     """Rows of the table for one judge: one per size."""
     name = JUDGES[part]
-    model = ended(started_apart("model_memory", name))["model_mb"] if part != "longer" else 0.0
+    model = found_apart("model_memory", name)["model_mb"] if part != "longer" else 0.0
     for size in sizes:
         pairs, out = folder / "pairs.jsonl", folder / "verdicts.jsonl"
         write_authored(pairs, size)
-        took = ended(started_apart("judge_file", pairs, out, name))
+        took = found_apart("judge_file", pairs, out, name)
         with open(out, encoding="utf-8") as verdicts:
             exact = took.pop("code") == 0 and [json.loads(line)["id"] for line in verdicts] == list(range(size))
         if not exact:
             raise SystemExit(f"{part}: the verdicts are not those of {size} rows in order")
         yield {"part": part, "rows": size, "model_mb": model, **took}
         print(part, size, took, flush=True)
-
-
-# ---------------------------------------------------------------- numbers and picture
 
 
 def exponent(rows, values):

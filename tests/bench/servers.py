@@ -10,11 +10,9 @@ none is not compared. Writes as ``bench.server_<slug>.*``: the largest differenc
 float32, of the server and of ours in bfloat16; the share of equal verdicts; and the ratio of seconds, in turns.
 """
 
-import argparse
-
 import numpy as np
 from causal_speed import ratio_of
-from encoder_speed import save_bench, seconds_of
+from encoder_speed import parser_of, save_bench, seconds_of
 
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
@@ -38,13 +36,8 @@ def log_p(odds):
 
 def main():
     """Ask, compare, take turns and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model", help="hf/MODEL")
-    arguments.add_argument("served", help="openai/MODEL, as the server calls it")
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--pairs", type=int, default=20, help="pairs, each in both orders")
-    arguments.add_argument("--rounds", type=int, default=3)
-    chosen = arguments.parse_args()
+    # hf/MODEL, and openai/MODEL as the server calls it; pairs are asked in both orders.
+    chosen = parser_of(__doc__, "model", "served", pairs=20, rounds=3).parse_args()
     pairs = [*load_sample("sample_natural"), *load_sample("sample_adversarial")][: chosen.pairs]
     requests = [request_of(pair, order) for pair in pairs for order in ORDERS]
     served = load_judge(f"{chosen.served}#{ASKED}", settings={"logprobs": True})

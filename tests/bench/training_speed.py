@@ -9,7 +9,6 @@ nothing of the adapter, of attention or of the head. Writes ``bench.training_<va
 ``_sft`` behind the variant for verdicts.
 """
 
-import argparse
 import copy
 import statistics
 import tempfile
@@ -20,7 +19,7 @@ import torch
 import trl
 from causal_speed import product_rate, ratio_of
 from datasets import Dataset
-from encoder_speed import save_bench, seconds_of
+from encoder_speed import parser_of, save_bench, seconds_of
 
 from judgekit.data import catalogue
 from judgekit.judges.names import slug as slug_of
@@ -76,12 +75,9 @@ def first_script(recipe, rows, folder, bf16):
 
 def main():
     """Measure and save."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("variant", help="of 21_train_causal_judge, as smollm2_135m")
-    arguments.add_argument("--stage", default="reward", choices=["reward", "sft"])
-    arguments.add_argument("--run", default="laptop")
-    arguments.add_argument("--rounds", type=int, default=2)
-    chosen = arguments.parse_args()
+    parser = parser_of(__doc__, "variant", rounds=2)  # of 21_train_causal_judge, as smollm2_135m
+    parser.add_argument("--stage", default="reward", choices=["reward", "sft"])
+    chosen = parser.parse_args()
     given = {"base": "smollm2-135m"} | read_parameters(chosen.run, f"21_train_causal_judge-{chosen.variant}")
     recipe, pairs = material(given, chosen.stage)
     model, tokenizer = causal.load_base(recipe)
