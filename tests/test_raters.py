@@ -23,14 +23,7 @@ from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
 
 QUICK = {"n_boot": 50}
-SIX = [
-    "gpt-4o-mini-repro",
-    "exaone-32b-repro",
-    "gemma-4-12b-repro",
-    "qwen2.5-7b-repro",
-    "qwen2.5-14b-repro",
-    "qwen2.5-32b-repro",
-]
+SIX = [f"{name}-repro" for name in "gpt-4o-mini exaone-32b gemma-4-12b qwen2.5-7b qwen2.5-14b qwen2.5-32b".split()]
 
 
 def rows_of(*records, file="authored.jsonl"):
@@ -40,9 +33,6 @@ def rows_of(*records, file="authored.jsonl"):
 @cache
 def repro():
     return load_set("mtbench_repro"), {slug(name): outputs.published_verdicts(name) for name in SIX}
-
-
-# ---------------------------------------------------------------- the set
 
 
 def test_every_two_models_meet_on_every_question():
@@ -117,9 +107,6 @@ def test_joined_verdicts_are_the_winners_that_the_files_name(model):
             sides = mtbench.sides_of(row.text("model_a"), row.text("model_b"))
             named = dict(zip(sides, "AB", strict=True)) | {"tie": "tie", "inconsistent": "tie", "error": None}
             assert ours[f"{row.whole('question_id')}:{sides[0]}:{sides[1]}"] == named[row.text("winner")]
-
-
-# ---------------------------------------------------------------- nothing of it is a score
 
 
 def test_the_set_is_no_benchmark():
