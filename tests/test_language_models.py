@@ -103,6 +103,11 @@ def test_every_model_is_pinned_by_its_hash_and_has_a_name_in_print():
         assert display_name(slug(f"hf/{name}")) == model.title
 
 
+def test_an_unknown_name_is_refused_with_those_there_are():
+    with pytest.raises(Unavailable, match=r"qwen9: no language model is called so; there are smollm2-135m, "):
+        fetch_model("qwen9")
+
+
 def test_a_mirror_serves_the_file_and_another_file_is_refused(mirrored, tmp_path, monkeypatch):
     file = mirrored(lambda file: file.write_bytes(b"as pinned"))
     assert fetch_model("tiny") == file
