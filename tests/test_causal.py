@@ -6,18 +6,19 @@ import re
 import shutil
 import weakref
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import transformers
 import yaml
+from doc_page import run_python, text_of
 from judged_file import write_pairs
 from papermill import inspect_notebook
 from peft import get_peft_model
 from safetensors.torch import load_file
 from tiny_causal import CHATML, SHAPE, save_tiny, tiny_tokenizer
+from watching import Interrupted, watched
 
 pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is NOT TESTED: pip install '.[train]'")
 
@@ -30,6 +31,7 @@ from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import SEAL, check_seal
 from judgekit.records import PreferencePair
 from judgekit.report.workflow import notebook_path
+from judgekit.training import causal
 from judgekit.training.causal import _make_trainer, adapter_config, load_base, train_judge
 from judgekit.training.causal_data import (
     IGNORED,
@@ -71,13 +73,15 @@ def test_bad_recipes_name_the_field(values, message):
         checked(CausalRecipe, {"base": "x"} | values)
 
 
-def test_bases_and_strategies_that_cannot_be_had_are_named(tiny):
+def test_bases_strategies_and_validation_pairs_that_cannot_be_had_are_named(tiny, tmp_path):
     with pytest.raises(RecipeError, match="cannot be loaded"):
         load_base(CausalRecipe("/nowhere/at/all"))
     with pytest.raises(RecipeError, match=r"needs a GPU|requires bitsandbytes"):
         load_base(CausalRecipe(str(tiny), r=4, quantise="4bit"))
     with pytest.raises(RecipeError, match="strategies that ask once"):
         strategy_of(CausalRecipe("x", strategy="single"))
+    with pytest.raises(ValueError, match="also a training prompt"):
+        train(tmp_path, (PAIRS, PAIRS[:3]), base="x")
 
 
 def test_the_loss_falls_on_the_reply_alone():
@@ -150,9 +154,7 @@ def test_the_share_of_ties_holds_where_a_source_is_repeated():
     kept = mixed(pairs, replace(recipe, tie_share=0.6), {"many": 1, "few": 1})
     assert sum(pair.label == "tie" for pair in kept) > 40, "no more than declared: nothing is replaced"
     with pytest.raises(ValueError, match=r"shares: few has ties alone, more than tie_share \(0.1\)"):
-        mixed(
-            [pair for pair in pairs if pair.label == "tie" or pair.benchmark == "many"], recipe, {"many": 1, "few": 1}
-        )
+        mixed(pairs[:900] + pairs[910:], recipe, {"many": 1, "few": 1})
 
 
 def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, tiny):
@@ -180,22 +182,10 @@ def losses(report):
     return [(row["step"], name, row[name]) for row in report["history"] for name in ("loss", "validation") if row[name]]
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
 def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatch):
     whole = train(tmp_path / "whole", base=str(tiny))
-    step, calls = transformers.Trainer.training_step, []
-
-    def counted(self, *args, **kwargs):
-        if len(calls) == 5:  # after the checkpoint of step 4
-            raise Killed
-        calls.append(1)
-        return step(self, *args, **kwargs)
-
-    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
-    with pytest.raises(Killed):
+    calls = watched(monkeypatch, transformers.Trainer, "training_step", end_at=6)  # after the checkpoint of step 4
+    with pytest.raises(Interrupted):
         train(tmp_path / "parts", base=str(tiny))
     assert not (tmp_path / "parts" / "training.json").exists()
     calls.clear()
@@ -214,20 +204,12 @@ def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatc
 )
 def test_a_training_that_was_killed_when_it_was_over_is_only_finished(tmp_path, tiny, monkeypatch, stopped, steps):
     """At 7ea38f3e it trained on from its last checkpoint: by one step, or to a later state than it had stopped at."""
-    whole, step, calls = train(tmp_path / "whole", base=str(tiny), **stopped), transformers.Trainer.training_step, []
+    whole = train(tmp_path / "whole", base=str(tiny), **stopped)
     assert whole["steps"] == steps if steps else whole["best_step"] < whole["steps"] < 40
-
-    def killed(*_):
-        raise Killed
-
-    def counted(self, *args, **kwargs):
-        calls.append(1)
-        return step(self, *args, **kwargs)
-
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr("judgekit.training.causal._finish", killed)
+    with monkeypatch.context() as patched, pytest.raises(Interrupted):
+        watched(patched, causal, "_finish", end_at=1)
         train(tmp_path / "parts", base=str(tiny), **stopped)
-    monkeypatch.setattr(transformers.Trainer, "training_step", counted)
+    calls = watched(monkeypatch, transformers.Trainer, "training_step")
     again = train(tmp_path / "parts", base=str(tiny), **stopped)
     assert not calls and (again["steps"], again["best_step"]) == (whole["steps"], whole["best_step"])
     assert losses(again) == losses(whole)
@@ -235,20 +217,27 @@ def test_a_training_that_was_killed_when_it_was_over_is_only_finished(tmp_path, 
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0] | weights[1])
 
 
-def test_what_a_training_leaves(tmp_path, tiny):
-    report = train(tmp_path / "sft", base=str(tiny), r=4, merge=True)
-    names = {path.name for path in (tmp_path / "sft").iterdir()}
+def test_what_a_training_leaves_and_that_its_adapter_is_merged_as_sums_in_float64_say(tmp_path, tiny):
+    """Else the last bit of the merged weights, and with it the judge, would depend on the machine."""
+    report = train(tmp_path, base=str(tiny), r=4, lora_alpha=8, merge=True, lr=2e-2)
+    names = {path.name for path in tmp_path.iterdir()}
     assert {"adapter_model.safetensors", "adapter_config.json", "tokenizer.json"} <= names
     assert {"training.json", "README.md", "merged"} <= names
     for place, file in ((".", "adapter_model.safetensors"), ("merged", "model.safetensors")):
-        assert file in json.loads((tmp_path / "sft" / place / SEAL).read_text())
-        check_seal(tmp_path / "sft" / place)
-    assert not [path for path in (tmp_path / "sft").rglob("*") if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
-    written = json.loads((tmp_path / "sft" / "training.json").read_text())
+        assert file in json.loads((tmp_path / place / SEAL).read_text())
+        check_seal(tmp_path / place)
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".bin", ".pt", ".pth", ".pkl")]
+    written = json.loads((tmp_path / "training.json").read_text())
     assert written == report and checked(CausalRecipe, written["recipe"]).r == 4
     assert 0 < report["trained_parameters"] < report["parameters"]
     assert {"trl", "peft", "torch"} <= set(written["versions"]) and len(written["data"]["sha256"]) == 64
-    assert "a LoRA adapter, r = 4" in (tmp_path / "sft" / "README.md").read_text()
+    assert "a LoRA adapter, r = 4" in (tmp_path / "README.md").read_text()
+    parts, own = load_file(tmp_path / "adapter_model.safetensors"), load_file(tmp_path / "merged" / "model.safetensors")
+    name = next(name for name in own if name.endswith("q_proj.weight"))
+    a, b = (parts[f"base_model.model.{name.removesuffix('weight')}lora_{which}.weight"].double() for which in "AB")
+    wanted = load_file(tiny / "model.safetensors")[name].double() + b @ a * 2
+    assert not torch.equal(own[name], load_file(tiny / "model.safetensors")[name])
+    assert torch.equal(own[name], wanted.to(own[name].dtype))
 
 
 @pytest.mark.usefixtures("exact")
@@ -295,17 +284,6 @@ def test_another_training_in_a_folder_leaves_nothing_of_the_one_before(tmp_path,
     assert not (folder / "training.json").exists(), "else these weights would pass for those of the training before"
 
 
-def test_an_adapter_is_merged_as_sums_in_float64_say(tmp_path, tiny):
-    """Else the last bit of the merged weights, and with it the judge, would depend on the machine."""
-    train(tmp_path, base=str(tiny), r=4, lora_alpha=8, merge=True, lr=2e-2)
-    parts, own = load_file(tmp_path / "adapter_model.safetensors"), load_file(tmp_path / "merged" / "model.safetensors")
-    name = next(name for name in own if name.endswith("q_proj.weight"))
-    a, b = (parts[f"base_model.model.{name.removesuffix('weight')}lora_{which}.weight"].double() for which in "AB")
-    wanted = load_file(tiny / "model.safetensors")[name].double() + b @ a * 2
-    assert not torch.equal(own[name], load_file(tiny / "model.safetensors")[name])
-    assert torch.equal(own[name], wanted.to(own[name].dtype))
-
-
 def test_preferences_are_learnt_from_an_adapter(tmp_path, tiny):
     given = {"method": "dpo", "base": str(tiny), "r": 8, "lr": 1e-2, "swap": "none"}
     report = train(tmp_path / "dpo", (PAIRS[:4], NEW), **given)
@@ -328,15 +306,12 @@ UPPER = {"layers": (1,), "target_modules": ("q_proj", "down_proj")}
 )
 def test_preferences_are_the_same_at_the_price_of_one_pass(tmp_path, monkeypatch, kind, more, share):
     given = SHORT | {"base": str(save_tiny(tmp_path / "base", kind)), "method": "dpo", "r": 4, "lr": 0.01} | more
-    linear, found, rows = torch.nn.Linear.forward, [], {}
-
-    def counted(self, states):
-        rows[name] = rows.get(name, 0) + len(states) * (self.out_features == SHAPE["intermediate_size"])
-        return linear(self, states)
-
-    monkeypatch.setattr(torch.nn.Linear, "forward", counted)
+    found, rows = [], {}
+    inner = watched(monkeypatch, torch.nn.Linear, "forward", lambda linear, states: (linear.out_features, len(states)))
     for name in ("once", "plain"):
         found.append(losses(train(tmp_path / name, (PAIRS[:16], NEW), **given, bf16=False)))
+        rows[name] = sum(n for width, n in inner if width == SHAPE["intermediate_size"])
+        inner.clear()
         monkeypatch.setattr("judgekit.training.causal._run_once", lambda *_: None)
     assert len(found[0]) > 4 and len({loss for *_, loss in found[0]}) > 4
     assert found[0] == [(*at, pytest.approx(loss, rel=1e-4)) for *at, loss in found[1]]
@@ -404,13 +379,8 @@ def test_an_adapter_has_the_dropout_of_its_recipe(tmp_path, tiny, method, p):
 @pytest.mark.parametrize(("method", "replies"), [("sft", 2), ("dpo", 2)])
 def test_logits_are_made_where_a_reply_is_and_nowhere_else(tmp_path, tiny, monkeypatch, method, replies):
     """TRL has a head that does so where there is Triton; elsewhere it makes the logits of each position of a prompt."""
-    head, positions = trl_models._ChunkedLogProbFunction, []
-
-    def counted(hidden, *others):
-        positions.append(len(hidden))
-        return head.apply(hidden, *others)
-
-    monkeypatch.setattr(trl_models, "_ChunkedLogProbFunction", SimpleNamespace(apply=counted))
+    head = trl_models._ChunkedLogProbFunction
+    positions = watched(monkeypatch, head, "apply", lambda hidden, *others: len(hidden))
     recipe = CausalRecipe(str(tiny), method, **SHORT | {"steps": 2})
     train_judge(recipe, PAIRS[:8], NEW[:4], tmp_path)
     assert positions and set(positions) == {replies * recipe.batch_size}  # a letter and what ends it, or two letters
@@ -470,16 +440,6 @@ def test_a_base_in_four_bits_is_loaded_where_its_process_trains(tiny, monkeypatc
     with pytest.raises(ZeroDivisionError):
         load_base(CausalRecipe(str(tiny), r=4, quantise="4bit"))
     assert given["device_map"] == "cuda" and given["quantization_config"].load_in_4bit  # that of LOCAL_RANK
-
-
-def test_training_stops_when_validation_stops_falling(tmp_path, tiny):
-    report = train(tmp_path / "wild", base=str(tiny), lr=0.5, steps=40, patience=1, warmup=0.0)
-    assert report["steps"] < 40 and report["best_step"] < report["steps"]
-
-
-def test_validation_questions_must_be_new(tmp_path):
-    with pytest.raises(ValueError, match="also a training prompt"):
-        train(tmp_path, (PAIRS, PAIRS[:3]), base="x")
 
 
 def test_weights_gradients_and_moments_have_their_bytes():
@@ -563,3 +523,18 @@ def test_bad_recipe_files_are_named(tmp_path, text, message):
     (tmp_path / "r.yaml").write_text(text)
     with pytest.raises(RecipeError, match=message):
         read_recipe(tmp_path / "r.yaml")
+
+
+def test_a_judge_rewards_the_completions_of_a_prompt(tmp_path, monkeypatch):
+    """As docs/training_judges.md has it for TRL's online training."""
+    (block,) = re.findall(r"```python\n(.*?)```", text_of("training_judges.md"), re.S)
+    monkeypatch.chdir(tmp_path)
+    folder = repr(str(save_tiny(tmp_path / "model")))
+    for long, short in {'"FOLDER"': folder, "=256": "=8, max_steps=1, use_cpu=True"}.items():
+        assert long in block
+        block = block.replace(long, short)
+    names = {}
+    run_python(block, "training_judges.md", names)
+    asked = ["Name a prime above 10."] * 3
+    rewards = names["preferred"](asked, ["13 is prime.", "The sky is blue.", "11"])
+    assert sum(rewards) == pytest.approx(1.5) and rewards[0] > rewards[1]

@@ -25,11 +25,7 @@ from judgekit.models.registry import LanguageModel, fetch_model, folder_of, lang
 from judgekit.records import PreferencePair
 from judgekit.scoring.store import VerdictStore
 
-PARTS = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v"}
-PARTS |= {"self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up"}
-PARTS |= {"mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
 LONGER = load_judge("baseline/longer")
-WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
 @pytest.fixture(autouse=True)
@@ -63,19 +59,14 @@ def write_gguf(path, left_out=(), architecture="llama", blocks=None, width=None,
     writer.add_eos_token_id(tokenizer.eos_token_id)
     writer.add_bos_token_id(tokenizer.pad_token_id)
     writer.add_chat_template(CHATML)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, shape.num_hidden_layers)
     for name, weight in model.state_dict().items():
-        stem = name.removesuffix(".weight")
-        if stem in WHOLE:
-            new = WHOLE[stem]
-        else:
-            _, _, layer, part = stem.split(".", 3)
-            new = f"blk.{layer}.{PARTS[part]}"
-        values = weight.float().numpy()
-        if new.endswith(("attn_q", "attn_k")):  # llama.cpp keeps the halves of rotary pairs interleaved
-            heads = shape.num_attention_heads if new.endswith("q") else shape.num_key_value_heads
+        new, values = names.get_name(name, (".weight",)), weight.float().numpy()
+        if "attn_q." in new or "attn_k." in new:  # llama.cpp keeps the halves of rotary pairs interleaved
+            heads = shape.num_attention_heads if "attn_q." in new else shape.num_key_value_heads
             values = values.reshape(heads, 2, -1, values.shape[1]).swapaxes(1, 2).reshape(values.shape)
-        if new not in left_out:
-            writer.add_tensor(f"{new}.weight", np.ascontiguousarray(values))
+        if new.removesuffix(".weight") not in left_out:
+            writer.add_tensor(new, np.ascontiguousarray(values))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

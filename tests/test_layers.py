@@ -306,14 +306,6 @@ def test_differences_are_paired_and_shrinking_spoils_calibration_alone(rated):
     assert calibration_error(labels, labels, SCALE) == 0
 
 
-def test_questions_are_resampled_not_items(rated):
-    labels, predicted, _ = rated
-    twice = [np.tile(side, 4) for side in (predicted, labels, np.arange(80))]
-    apart = evaluated(twice[0], twice[1], np.arange(320), SCALE, n_boot=300)["pearson"]
-    together = evaluated(*twice, SCALE, n_boot=300)["pearson"]
-    assert together.high - together.low > 1.5 * (apart.high - apart.low)
-
-
 def test_what_cannot_be_evaluated_is_refused(rated):
     labels, predicted, clusters = rated
     for wrong, words in (

@@ -23,14 +23,7 @@ from judgekit.scoring.store import VerdictStore
 from judgekit.stats import Number
 
 QUICK = {"n_boot": 50}
-SIX = [
-    "gpt-4o-mini-repro",
-    "exaone-32b-repro",
-    "gemma-4-12b-repro",
-    "qwen2.5-7b-repro",
-    "qwen2.5-14b-repro",
-    "qwen2.5-32b-repro",
-]
+SIX = [f"{name}-repro" for name in "gpt-4o-mini exaone-32b gemma-4-12b qwen2.5-7b qwen2.5-14b qwen2.5-32b".split()]
 
 
 def rows_of(*records, file="authored.jsonl"):
@@ -40,9 +33,6 @@ def rows_of(*records, file="authored.jsonl"):
 @cache
 def repro():
     return load_set("mtbench_repro"), {slug(name): outputs.published_verdicts(name) for name in SIX}
-
-
-# ---------------------------------------------------------------- the set
 
 
 def test_every_two_models_meet_on_every_question():
@@ -119,9 +109,6 @@ def test_joined_verdicts_are_the_winners_that_the_files_name(model):
             assert ours[f"{row.whole('question_id')}:{sides[0]}:{sides[1]}"] == named[row.text("winner")]
 
 
-# ---------------------------------------------------------------- nothing of it is a score
-
-
 def test_the_set_is_no_benchmark():
     assert not set(UNLABELLED) & set(BENCHMARKS)
     for name in UNLABELLED:
@@ -129,26 +116,19 @@ def test_the_set_is_no_benchmark():
             score([], [], name)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
+def test_no_key_may_call_it_a_score_and_others_of_it_may_be_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    for key in (
         "scores.mtbench_repro.gpt_4o_mini_repro.accuracy",
         "scores.mtbench_repro.minilm.accuracy",
         "scores.mtbench.gpt_4o_mini_repro.accuracy",
         "compare.mtbench.minilm_vs_gemma_4_12b_repro.p_value",
         "compare.mtbench.gemma_4_12b_repro_vs_minilm.p_value",
         "compare.mtbench_repro.minilm_vs_longer.difference",
-    ],
-)
-def test_no_key_may_call_it_a_score(key, tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
-    with pytest.raises(ValueError, match="nothing of it is a score"):
-        save_results("laptop", "31_compare_judges", {key: Number(0.5)})
+    ):
+        with pytest.raises(ValueError, match="nothing of it is a score"):
+            save_results("laptop", "31_compare_judges", {key: Number(0.5)})
     assert not list(tmp_path.rglob("*.json"))
-
-
-def test_other_keys_of_it_may_be_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
     keys = ("agreement.mtbench_repro.a_repro_vs_b_repro.kappa", "scores.mtbench.gpt_4_pair.accuracy")
     assert save_results("laptop", "33_measure_agreement", dict.fromkeys(keys, Number(0.5))).is_file()
 
@@ -160,7 +140,7 @@ def test_no_other_name_hides_what_it_is():
 
 
 @pytest.mark.realdata
-def test_its_judges_cannot_be_scored_on_the_labelled_set():
+def test_its_judges_cannot_be_scored_on_the_labelled_set_nor_on_its_own_under_a_borrowed_protocol():
     judge, pairs, store = load_judge("replay/gpt-4o-mini-repro"), load_set("mtbench")[:50], VerdictStore(":memory:")
     verdicts = run_judge(judge, pairs, store, progress=False)
     with pytest.raises(ValueError, match="not one reply on these items"):
@@ -170,10 +150,6 @@ def test_its_judges_cannot_be_scored_on_the_labelled_set():
         compare(others, verdicts, pairs, "mtbench", **QUICK)
     with pytest.raises(ValueError, match="has no verdict in 100 of 100 cases"):
         hold_contest("mtbench", pairs, {"gpt_4o_mini_repro": judge}, store)
-
-
-@pytest.mark.realdata
-def test_nor_on_its_own_set_under_a_borrowed_protocol():
     pairs, judges = repro()
     with pytest.raises(ValueError, match="no item has a reference label"):
         score(judges["gpt_4o_mini_repro"], pairs, "mtbench", Protocol("borrowed"), **QUICK)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from chat_server import good_reply
 from tiny_encoder import save_tiny_encoder
+from watching import watched
 
 from judgekit.cli import main
 from judgekit.data.catalogue import load_rated_set, set_hashes
@@ -158,20 +159,6 @@ def test_the_shipped_raters_work_offline_and_say_what_they_are():
     assert all(row[aspect] in (0, 1) for row in rated for aspect in load_rater("gsm8k-binary").aspects)
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ([{"question": "q"}], "line 1: field 'response' is missing"),
-        ([{"question": "q", "response": "r", "fluency": 1}], "line 1: field 'fluency' is there already"),
-        ([], "holds no responses"),
-    ],
-)
-def test_bad_answers_are_named_and_nothing_is_written(folder, tmp_path, run_file, rows, words):
-    code, _, said = run_file("rate", "--probe", folder, rows=rows)
-    assert code == 2 and words in said and str(run_file.path) in said
-    assert sorted(each.name for each in tmp_path.iterdir()) == [run_file.path.name, "rater"]
-
-
 def test_the_command_rates_a_file_and_leaves_nothing_beside_it(folder, tmp_path, run_file, capsys, reader):
     code, rows, _ = run_file("rate", "--probe", folder, "--quiet", rows=SAMPLES)
     assert code == 0 and rows == evaluate_samples(SAMPLES, rater_on(reader))
@@ -198,24 +185,16 @@ def test_without_a_probe_the_command_says_which_one_rated(run_file):
 
 def test_an_interrupted_run_goes_on_and_gives_the_same(folder, run_file, monkeypatch):
     command = ["rate", "--probe", folder, "--batch-size", "1"]
-    read, put = [], VerdictStore.put
-
-    def interrupted(self, judge, decoding, replies):
-        put(self, judge, decoding, replies)
-        read.append(len(replies))
-        if len(read) == 2:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(VerdictStore, "put", interrupted)
+    read = watched(monkeypatch, VerdictStore, "put", lambda *given: len(given[-1]), end_at=3, end=KeyboardInterrupt)
     code, rows, said = run_file(*command, rows=SAMPLES)
     assert (code, rows) == (130, None) and "2 ratings are kept in" in said
     code, found, _ = run_file(*command, rows=SAMPLES)
-    assert code == 0 and sum(read) == len(SAMPLES)  # nothing was read twice
+    assert code == 0 and sum(read) == len(SAMPLES) + 1  # what was cut off, and nothing else, was read twice
     monkeypatch.undo()
     assert run_file(*command, "--no-resume", rows=SAMPLES)[:2] == (0, found)
 
 
-QUICK = ["--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5", "--quiet"]
+ASKED = ["--judge", "openai/tiny", "--set", "backoff=0.005", "--set", "attempts=2", "--set", "timeout=5", "--quiet"]
 ANSWERS = [{"question": "One?", "response": "Yes."}, {"question": "Two?", "prediction": "No.", "note": 1}]
 REASONING = tuple(load_aspects("reasoning"))
 
@@ -230,9 +209,9 @@ def scored(body, text):
 def rate(serve, run_file):
     """Rate some rows: exit code, rows or None, standard error, and what the server was asked."""
 
-    def run(*arguments, rows=ANSWERS, respond=scored):
+    def run(*arguments, rows=ANSWERS, respond=scored, by=ASKED):
         server = serve(respond=respond)
-        found = run_file("rate", "--judge", "openai/tiny", *QUICK, *arguments, rows=rows)
+        found = run_file("rate", *by, *arguments, rows=rows)
         return *found, sum(server.asked.values())
 
     return run
@@ -262,19 +241,28 @@ def test_what_cannot_be_read_is_told_and_nothing_is_guessed(rate):
     assert "line 1: semantic_consistency: 'I would say 4.'" in said
 
 
+@pytest.mark.parametrize("by_probe", [True, False])
 @pytest.mark.parametrize(
-    ("arguments", "rows", "words"),
+    ("rows", "words"),
     [
-        (["--aspects", "nothing"], ANSWERS, "nothing"),
-        (["--probe", "gsm8k-binary"], ANSWERS, "--probe and --judge: name one of the two"),
-        ([], [{"question": "q", "response": "r", "logicality": 3}], "line 1: field 'logicality' is there already"),
-        ([], [{"question": "q"}], "line 1: field 'response' is missing"),
+        ([{"question": "q"}], "line 1: field 'response' is missing"),
+        ([{"question": "q", "response": "r", "logicality": 3}], "line 1: field 'logicality' is there already"),
+        ([], "holds no responses"),
     ],
 )
-def test_bad_usage_and_input_ask_nothing(rate, arguments, rows, words):
-    code, written, said, asked = rate(*arguments, rows=rows)
-    assert (code, written, asked) == (2, None, 0)
-    assert words in said
+def test_bad_answers_are_named_and_nothing_is_asked_or_written(rate, folder, tmp_path, run_file, by_probe, rows, words):
+    code, _, said, asked = rate(rows=rows, by=["--probe", folder] if by_probe else ASKED)
+    assert (code, asked) == (2, 0) and words in said and str(run_file.path) in said
+    assert sorted(each.name for each in tmp_path.iterdir()) == [run_file.path.name, "rater"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["--aspects", "nothing"], "nothing"), (["--probe", "gsm8k-binary"], "--probe and --judge: name one of the two")],
+)
+def test_bad_usage_asks_nothing(rate, arguments, words):
+    code, written, said, asked = rate(*arguments)
+    assert (code, written, asked) == (2, None, 0) and words in said
 
 
 GOOD = """

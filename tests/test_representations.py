@@ -7,6 +7,7 @@ import pytest
 import torch
 from tiny_causal import save_tiny
 from tiny_encoder import save_tiny_encoder
+from watching import watched
 
 from judgekit.inside.probes import Choice, fit_choice
 from judgekit.inside.representations import StateCache, inputs_of, states_for
@@ -89,14 +90,7 @@ def test_a_model_that_counts_positions_from_its_padding_id(folders):
 def test_batches_hold_their_budgets(folders, monkeypatch):
     reader = StateReader(str(folders["bert"]))
     reader.batch_tokens = 60
-    shapes = []
-    forward = reader.forward
-
-    def noted(id_lists, *rest):
-        shapes.append((len(id_lists), max(map(len, id_lists))))
-        return forward(id_lists, *rest)
-
-    monkeypatch.setattr(reader, "forward", noted)
+    shapes = watched(monkeypatch, reader, "forward", lambda ids, *_: (len(ids), max(map(len, ids))))
     texts = ["word " * n for n in (1, 2, 3, 4, 5, 8, 13, 21)]
     reader.read(texts, ("mean",))
     assert sum(n for n, _ in shapes) == len(texts) and max(n for n, _ in shapes) > 1
@@ -109,11 +103,9 @@ def test_blocks_above_the_highest_layer_that_is_read_do_not_run(folders, tmp_pat
     folder = str(deep.get(kind, lambda: folders[kind])())
     top = 2 if kind in deep else 0
     whole, cut = StateReader(folder), StateReader(folder, top=top)
-    ran = []
-    for module in cut.model.modules():
-        if isinstance(module, torch.nn.ModuleList):
-            for block in module:
-                block.register_forward_hook(lambda block, *_: ran.append(block))
+    ran, lists = [], [module for module in cut.model.modules() if isinstance(module, torch.nn.ModuleList)]
+    for block in (block for blocks in lists for block in blocks):
+        block.register_forward_hook(lambda block, *_: ran.append(block))
     layers = list(range(top + 1))
     found, expected = (reader.read(TEXTS, POOLINGS, layers) for reader in (cut, whole))
     for pooling in POOLINGS:
@@ -169,9 +161,7 @@ def fitted_on(reader, pooling, layers):
 def test_probes_read_what_they_were_fitted_on_in_one_pass(readers, monkeypatch, kind):
     reader = readers[kind]
     made = {"mean": fitted_on(reader, "mean", (1, 2)), "last": fitted_on(reader, "last", (0, 2))}
-    passes = []
-    forward = reader.forward
-    monkeypatch.setattr(reader, "forward", lambda *args: passes.append(args[1:]) or forward(*args))
+    passes = watched(monkeypatch, reader, "forward", lambda ids, *given: given)
     texts = made["mean"][1]
     states = states_for({name: probe for name, (probe, _, _) in made.items()}, reader, texts)
     assert passes == [(("last", "mean"), [0, 1, 2])]
@@ -201,9 +191,7 @@ def files_of(reader):
 def test_what_is_cached_is_not_computed_again(cached, monkeypatch):
     first = cached.read(TEXTS, ("mean", "last"), layers=(1,))
     assert len(files_of(cached)) == 2 * len(TEXTS)
-    passes = []
-    forward = cached.forward
-    monkeypatch.setattr(cached, "forward", lambda *a: passes.append(a[1]) or forward(*a))
+    passes = watched(monkeypatch, cached, "forward", lambda ids, poolings, *_: poolings)
     again = cached.read(TEXTS[::-1], ("mean", "last"), layers=(0, 1))
     assert passes == [] and (again["mean"][::-1, 1:] == first["mean"]).all()
     cached.read([*TEXTS, "another text, and half a character: \ud800"], ("mean", "max"))

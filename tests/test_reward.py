@@ -77,15 +77,11 @@ def test_a_model_without_padding_takes_a_token_that_no_chat_ends_with_or_that_of
         assert (reply.score_first, reply.score_second) == pytest.approx(scores, abs=1e-4)
 
 
-def test_a_long_response_is_cut_at_its_end(folder):
+def test_a_long_response_is_cut_at_its_end_and_what_is_cut_before_it_differs_is_an_error_and_no_tie(folder):
     judge = load_judge(f"reward/{folder}", settings={"max_tokens": 60})
     *_, long = judge.judge(REQUESTS)
     assert long.truncated == 1 and len(judge.tokens.scored_ids(REQUESTS[2].chat("second"), 60)[0]) == 60
     assert judge.fingerprint != load_judge(f"reward/{folder}").fingerprint
-
-
-def test_what_is_cut_off_before_it_differs_is_an_error_and_no_tie(folder):
-    judge = load_judge(f"reward/{folder}", settings={"max_tokens": 60})
     unread, alike = judge.judge([Request("Why? " * 99, "This.", "That."), Request("Why? " * 99, "This.", "This.")])
     assert (unread.status, unread.verdict, alike.verdict) == ("error", None, "tie")
     assert "60 tokens" in unread.raw

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from notebook_functions import code_of, functions_of
+from watching import Interrupted, watched
 
 from judgekit.data.catalogue import set_hashes
 from judgekit.data.files import load_plain
@@ -76,10 +77,6 @@ def weights(folder):
     return (folder / "adapter/adapter_model.safetensors").read_bytes()
 
 
-class Interrupted(Exception):
-    pass
-
-
 @pytest.fixture(scope="module")
 def made():
     """The material of sample pairs."""
@@ -98,15 +95,8 @@ def trainer_of(folder, made, recipe=TINY, questions=slice(None)):
 def interrupt(folder, made, at_step):
     """A run that ends with an exception before the given step."""
     trainer = trainer_of(folder, made)
-    train_step = trainer.train_step
-
-    def step_or_stop():
-        if trainer.step == at_step:
-            raise Interrupted
-        return train_step()
-
-    trainer.train_step = step_or_stop
-    with pytest.raises(Interrupted):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
+        watched(patch, trainer, "train_step", end_at=at_step + 1)
         trainer.run(progress=False)
 
 
@@ -160,12 +150,20 @@ def test_an_encoder_that_was_not_written_to_its_end_does_not_pass_for_the_one_be
     assert weights(tmp_path / "judge") == weights(finished[0])
 
 
-def test_training_and_validation_share_no_question(made, tmp_path):
+def test_what_cannot_be_trained_on_is_said(made, tmp_path):
     asked, held_out = made.parts["train"], made.parts["validation"]
     with pytest.raises(ValueError, match="1 validation questions are also training questions"):
         train(tmp_path, made, train=np.append(asked, held_out[0]))
     with pytest.raises(ValueError, match="at least two"):
         train(tmp_path, made, validation=held_out[:1])
+    shared = {"v": [*VALIDATION["v"], replace(TRAIN[3], item_id="other", response_a="new")]}
+    with pytest.raises(ValueError, match="also a training prompt"):
+        make_material(TRAIN, SHARES, shared, None)
+    with pytest.raises(ValueError, match="validation set v is empty"):
+        make_material(TRAIN, SHARES, {"v": []}, None)
+    bare = replace(made.bank, near=[np.array([], int)] * len(made.bank.questions), responses=[["yes"]] * 80)
+    with pytest.raises(ValueError, match="no misleading pair could be constructed"):
+        fit_gates(replace(made, bank=bare), None, [0.1], 0, kinds=("neighbours", "exchanged"))
 
 
 def test_all_responses_are_meant_for_their_question():
@@ -248,12 +246,6 @@ def test_constructed_pairs_are_seeded_stand_in_either_order_and_are_broken_as_th
     assert {p.cluster_id for p in constructed_pairs(kind, wordy, np.array([0, 1]), 0)} <= set(wordy.questions[:2])
     if kind == "exchanged":  # of close questions, which 0 and 3 are not
         assert constructed_pairs(kind, wordy, np.array([0, 3]), 0, per_question=9) == []
-
-
-def test_where_no_misleading_pair_can_be_made_training_says_so(made, tmp_path):
-    bare = replace(made.bank, near=[np.array([], int)] * len(made.bank.questions), responses=[["yes"]] * 80)
-    with pytest.raises(ValueError, match="no misleading pair could be constructed"):
-        fit_gates(replace(made, bank=bare), None, [0.1], 0, kinds=("neighbours", "exchanged"))
 
 
 @pytest.mark.parametrize(
@@ -361,14 +353,6 @@ def test_a_trained_judge_is_plain_files_without_a_machine_in_them(made, tmp_path
             assert place.encode() not in content, f"{path.name} holds {place}"
 
 
-def test_a_validation_prompt_may_not_be_a_training_prompt():
-    shared = {"v": [*VALIDATION["v"], replace(TRAIN[3], item_id="other", response_a="new")]}
-    with pytest.raises(ValueError, match="also a training prompt"):
-        make_material(TRAIN, SHARES, shared, None)
-    with pytest.raises(ValueError, match="validation set v is empty"):
-        make_material(TRAIN, SHARES, {"v": []}, None)
-
-
 def test_weights_give_each_source_its_share():
     pairs = [pair(n) for n in range(6)] + [pair(n, benchmark="two") for n in range(2)]
     weight = source_weights(pairs, {"one": 1.0, "two": 3.0, "absent": 5.0})
@@ -458,14 +442,10 @@ def test_the_fit_does_not_know_which_response_is_a(planted):
         assert other[name] == pytest.approx(one[name], abs=1e-3), name
 
 
-def test_a_saved_fit_is_the_judge(tmp_path):
-    pairs = load_sample("sample_train")
-    path = save_features(fit_features(feature_table(pairs)), tmp_path / "new")
-    model = json.loads(path.read_text())
-    assert model["features"] == list(FEATURES) and model["pair_features"] == list(PAIR_FEATURES)
-    first = FeaturesJudge(tmp_path / "new")
-    save_features(fit_features(feature_table(pairs)), tmp_path / "again")
-    assert FeaturesJudge(tmp_path / "again").fingerprint == first.fingerprint
+def test_a_saved_fit_is_the_judge_and_the_same_each_time(tmp_path):
+    fits = [fit_features(feature_table(load_sample("sample_train"))) for _ in range(2)]
+    folders = [save_features(fit, tmp_path / str(number)).parent for number, fit in enumerate(fits)]
+    assert len({FeaturesJudge(folder).fingerprint for folder in folders}) == 1  # which refuses other features
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_encoder import save_tiny_encoder
+from watching import Interrupted, watched
 
 from judgekit.inside.probes import grouped_folds
 from judgekit.training.causal_data import RecipeError, checked
@@ -69,9 +70,8 @@ def test_a_planted_signal_is_learnt_per_aspect(planted):
 @pytest.mark.parametrize("seed", range(2))
 def test_noise_stays_at_chance(recipe, tmp_path, seed):
     made = material(noise=True, seed=seed)
-    assert (
-        accuracy(predict(made, replace(recipe, epochs=1), tmp_path), made[2]) < 0.35
-    )  # chance is 0.2, four deviations 0.35
+    found = predict(made, replace(recipe, epochs=1), tmp_path)
+    assert accuracy(found, made[2]) < 0.35  # chance is 0.2, four deviations 0.35
 
 
 @pytest.mark.parametrize(("r", "rate"), [(-1, 1e-3), (4, 3e-3)])
@@ -157,27 +157,14 @@ def test_a_wrong_recipe_names_the_field():
             checked(TunedRecipe, {field: value})
 
 
-class Interrupted(Exception):
-    pass
-
-
 def test_an_interrupted_run_goes_on_with_the_next_fold(recipe, tmp_path, monkeypatch):
     made, first = material(60), tmp_path / "first"
     whole = predict(made, recipe, first)
     files = {path.name: path.read_bytes() for path in first.iterdir()}
-    loss, calls = Rater.loss, []
-
-    def loss_or_stop(self, rows):
-        calls.append(len(rows))
-        if len(calls) == 7:  # in the second fold: two ridges and three epochs make five a fold
-            raise Interrupted
-        return loss(self, rows)
-
     second = tmp_path / "second"
-    with monkeypatch.context() as patch:
-        patch.setattr(Rater, "loss", loss_or_stop)
-        with pytest.raises(Interrupted):
-            predict(made, recipe, second)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        watched(patch, Rater, "loss", end_at=7)  # in the second fold: two ridges and three epochs make five a fold
+        predict(made, recipe, second)
     (kept,) = second.iterdir()
     before = kept.read_bytes()
     assert np.array_equal(predict(made, recipe, second), whole)

@@ -8,7 +8,6 @@ from tiny_causal import save_adapter, save_tiny
 
 from judgekit.judges import load_judge, request_of
 from judgekit.judges.vllm import lora_rank
-from judgekit.models import Unavailable
 from judgekit.records import PreferencePair
 
 NEAR = 1e-3
@@ -85,20 +84,6 @@ def test_both_engines_put_the_same_tokens(folder):
     assert ours.question(messages, "verdict") == theirs.question(messages, "verdict")
     assert ours.plan == theirs.plan and ours.ends == theirs.ends
     assert ours.fingerprint != theirs.fingerprint and theirs.name == f"vllm/{folder}"
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"gpu_memory_utilization": "1.5"}, "gpu_memory_utilization='1.5'"),
-        ({"tensor_parallel_size": "0"}, "tensor_parallel_size='0'"),
-        ({"max_model_len": "100"}, "leaves no room"),
-        ({"batch_tokens": "9"}, "no setting is called 'batch_tokens'"),
-    ],
-)
-def test_wrong_settings_are_told(folder, settings, message):
-    with pytest.raises(Unavailable, match=message):
-        load_judge(f"vllm/{folder}", settings=settings)
 
 
 def test_a_length_that_decides_which_responses_are_cut_is_in_the_key(folder):
