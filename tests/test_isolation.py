@@ -90,6 +90,7 @@ def test_training_notebooks_and_what_they_call_load_named_corpora_and_name_no_te
     names = set().union(*map(imported, texts))
     if notebook and "data.catalogue" in names:  # the module: what is used of it counts
         used = {name for text in texts for name in re.findall(r"\bcatalogue\.(\w+)", text)}
+        assert used, "under another name: who reads it could not tell what is loaded"
         names = names - {"data.catalogue"} | {f"data.catalogue.{name}" for name in used}
     loaders = {name.rpartition(".")[2] for name in names if name.startswith("data.catalogue")}
     cleans = path.stem.startswith("10_")  # it reads test questions to drop them, and hashes what it read

@@ -154,7 +154,8 @@ def test_every_kept_figure_and_table_is_shown():
     text = "\n".join(path.read_text(encoding="utf-8") for path in [*TEX, *DOCS])
     shown = set(re.findall(r"outputs/(?:laptop|\\run)/(tables|figures)/([a-z0-9_]+)", text))
     shown |= {(f"{kind}s", name) for kind, name in quotes}
-    kept = {(path.parent.name, path.name.partition(".")[0]) for path in tracked(f"outputs/{RUN}/[ft]*/*")}
+    listed = tracked(f"outputs/{RUN}/figures", f"outputs/{RUN}/tables")
+    kept = {(path.parent.name, path.name.partition(".")[0]) for path in listed}
     assert {folder for folder, _ in kept} == {"figures", "tables"}
     assert sorted(kept - shown) == [], "show it in a document or link it in the docs, or do not save it"
 
