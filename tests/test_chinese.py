@@ -215,17 +215,14 @@ def chinese_font():
 needs_font = pytest.mark.usefixtures("chinese_font")
 
 
-def own_names():
-    """Names that are the same in both languages, and Chinese ones, which may hold Latin words; the longest first."""
-    parts = names.printed_names()
-    printed = {name for part in parts.values() for name in part.values() if name not in parts["chinese"]}
-    return sorted(printed - {""}, key=len, reverse=True)
-
-
 def english_words(text):
-    """English words left in the text of a figure, which may lack spaces; one letter is a unit (10M)."""
-    text = text.replace(" ", "")
-    for name in own_names():
+    """English words left in the text of a figure, which may lack spaces; one letter is a unit (10M).
+
+    Left out are names that are the same in both languages, and Chinese ones, which may hold Latin words.
+    """
+    text, parts = text.replace(" ", ""), names.printed_names()
+    printed = {name for part in parts.values() for name in part.values() if name not in parts["chinese"]}
+    for name in sorted(printed - {""}, key=len, reverse=True):
         text = text.replace(name.replace(" ", ""), "|")
     return re.findall("[A-Za-z]{2,}", text)
 
