@@ -5,9 +5,12 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
 import tomllib
 import warnings
 from pathlib import Path
+
+import pytest
 
 from judgekit.data.paths import project_root
 
@@ -25,6 +28,15 @@ def make_targets():
     """What ``make`` can be asked for."""
     text = (project_root() / "Makefile").read_text(encoding="utf-8")
     return set(re.findall(r"^([a-z-]+):(?!=)", text, re.M))
+
+
+def tracked(*patterns):
+    """Files under version control; without a checkout there are none to ask for, and the test is skipped."""
+    command = ["git", "-C", project_root(), "ls-files", "-z", *patterns]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    if done.returncode:
+        pytest.skip("not a checkout: there is no list of tracked files")
+    return [path for path in map(project_root().joinpath, done.stdout.split("\0")) if path.is_file()]
 
 
 def run_examples(page):

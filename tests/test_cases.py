@@ -41,9 +41,6 @@ def verdicts_of(judge, item, ab, ba=None, sure=None):
     return [Verdict(item, judge, order, verdict, **(rest | own)) for order, verdict, own in both]
 
 
-# ---------------------------------------------------------------- the table and the choice
-
-
 def test_the_table_says_none_where_nothing_was_said():
     pairs = [pair_of("i0", votes="AB"), pair_of("i1", label=None)]
     one_order = [Verdict(pair.item_id, "mute", "ab", "A") for pair in pairs]
@@ -63,9 +60,6 @@ def test_the_strongest_of_a_kind_comes_first_and_no_prompt_comes_twice():
     assert chosen["item_id"].tolist() == ["i3", "i2", "b"], "equal ones by id, another set's prompt is another"
     assert chosen["name"].tolist() == ["flip_1", "flip_2", "attack_1"]
     assert chosen["attack"].tolist() == [None, None, "list"]
-
-
-# ---------------------------------------------------------------- analysis
 
 
 @cache
@@ -130,9 +124,6 @@ def test_reasons_are_computed_from_the_case():
     edited = case_of(LISTED, beside=0.25, attack="correct_assertion", added=7, p_before=0.1, p_after=0.75)["why"]
     assert "off-topic with probability 0.25. The edit correct assertion adds 7 words" in edited
     assert edited.endswith("from 0.10 to 0.75.")
-
-
-# ---------------------------------------------------------------- writing
 
 
 def test_a_text_is_shipped_only_where_the_licences_of_its_set_let_it():

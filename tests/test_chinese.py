@@ -1,8 +1,6 @@
 """The Chinese edition says what the English one says, by the same keys, and is set as Chinese is."""
 
 import re
-import shutil
-import subprocess
 from html import unescape
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from matplotlib.text import Text
-from test_latex import needs_lualatex
+from test_latex import needs_lualatex, needs_poppler, read_pdf
 
 from judgekit.data import paths
 from judgekit.figures import curve, draw, forest, heat, save_chinese, scatter, use_style
@@ -203,8 +201,6 @@ def misplaced(page):
     ]
 
 
-# ---------------------------------------------------------------- figures
-
 FIGURES = ROOT / "outputs" / "laptop" / "figures"
 PICTURED = sorted({name for kind, name in find_quotes(SOURCES) if kind == "figure"})
 
@@ -217,26 +213,18 @@ def chinese_font():
 
 
 needs_font = pytest.mark.usefixtures("chinese_font")
-needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed")
-
-
-def own_names():
-    """Names that are the same in both languages, and Chinese ones, which may hold Latin words; the longest first."""
-    parts = names.printed_names()
-    printed = {name for part in parts.values() for name in part.values() if name not in parts["chinese"]}
-    return sorted(printed - {""}, key=len, reverse=True)
 
 
 def english_words(text):
-    """English words left in the text of a figure, which may lack spaces; one letter is a unit (10M)."""
-    text = text.replace(" ", "")
-    for name in own_names():
+    """English words left in the text of a figure, which may lack spaces; one letter is a unit (10M).
+
+    Left out are names that are the same in both languages, and Chinese ones, which may hold Latin words.
+    """
+    text, parts = text.replace(" ", ""), names.printed_names()
+    printed = {name for part in parts.values() for name in part.values() if name not in parts["chinese"]}
+    for name in sorted(printed - {""}, key=len, reverse=True):
         text = text.replace(name.replace(" ", ""), "|")
     return re.findall("[A-Za-z]{2,}", text)
-
-
-def text_of(pdf):
-    return subprocess.run(["pdftotext", "-raw", pdf, "-"], capture_output=True, text=True, check=True).stdout
 
 
 def words_of(figure):
@@ -285,7 +273,7 @@ def test_a_figure_has_chinese_words_and_the_same_numbers_at_the_same_size(kind, 
         save_chinese(figure, tmp_path / name, metadata={"CreationDate": None})
     assert (tmp_path / "one.zh.pdf").read_bytes() == (tmp_path / "two.zh.pdf").read_bytes()
     assert words_of(figure) == before and plt.get_fignums() == numbers, "the notebook shows the English figure"
-    english, chinese = (text_of(tmp_path / name) for name in ("one.pdf", "one.zh.pdf"))
+    english, chinese = (read_pdf(tmp_path / name, "-raw") for name in ("one.pdf", "one.zh.pdf"))
     assert english_words(english) and not english_words(chinese) and len(re.findall(f"[{HAN}]", chinese)) > 50
     if kind is heat:  # cells: of other axes there may be room for a further tick
         assert sorted(re.findall(r"\d", english)) == sorted(re.findall(r"\d", chinese))
@@ -299,7 +287,7 @@ def test_a_figure_has_chinese_words_and_the_same_numbers_at_the_same_size(kind, 
 def test_a_word_that_the_names_lack_is_noticed(tmp_path):
     table = pd.DataFrame({"judge": ["minilm", "people"], "n": [1, 2], "value": [0.1, 0.2]})
     save_chinese(draw(curve, table, x="n", ylabel="some rate (%)"), tmp_path / "figure.pdf")
-    assert "".join(english_words(text_of(tmp_path / "figure.pdf"))) == "somerate"
+    assert "".join(english_words(read_pdf(tmp_path / "figure.pdf", "-raw"))) == "somerate"
 
 
 @needs_font
@@ -326,14 +314,14 @@ def test_a_quoted_figure_is_there_in_chinese(name):
 def test_a_tracked_figure_has_no_english_words_and_the_size_of_the_english_one(path):
     name = path.name.removesuffix(".zh.pdf")
     assert name in PICTURED, "no Chinese document quotes it"
-    text = text_of(path)
+    text = read_pdf(path, "-raw")
     assert not english_words(text) and re.search(f"[{HAN}]", text)
     sizes = [re.search(rb"/MediaBox \[.*?\]", one.read_bytes())[0] for one in (path, FIGURES / f"{name}.pdf")]
     assert sizes[0] == sizes[1]
 
 
 @needs_lualatex
-@pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
+@needs_poppler
 @pytest.mark.parametrize("name", EDITIONS)
 def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
     """Compiled from the tracked results: as many pages as were asked for, no line that begins with a closing mark."""
@@ -348,7 +336,7 @@ def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
     for figure in shown:  # the Chinese one where there is one
         chinese = (figures / f"{figure}.zh.pdf").is_file()
         assert (f"figures/{figure}.zh.pdf" in read, f"figures/{figure}.pdf" in read) == (chinese, not chinese)
-    html = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    html = read_pdf(pdf, "-bbox")
     pages = html.split("<page ")[1:]
     assert len(pages) in (range(12, 16) if name == "report-zh" else range(15, 19))
     assert len(re.findall(f"[{HAN}]", html)) > 1000 and "张三" in html

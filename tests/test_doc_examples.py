@@ -7,8 +7,9 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from chat_server import KEY, ChatServer, good_reply, running
+from chat_server import good_reply
 from doc_page import run_examples, run_python, text_of
+from judged_file import rows_of_pairs
 from labelling_setting import Client, command, write_pairs
 
 from judgekit.bias.edits import EDITS
@@ -54,8 +55,7 @@ def test_attacks_and_defences(capsys):
 
 def test_the_command_that_attacks(folder):
     pairs = [pair for pair in load_sample("sample_natural") if pair.label in ("A", "B")][:4]
-    wanted = ("question", "response_a", "response_b", "label")
-    write_lines(folder / "pairs.jsonl", [{name: getattr(pair, name) for name in wanted} for pair in pairs])
+    write_lines(folder / "pairs.jsonl", rows_of_pairs(pairs))
     (line,) = re.findall(r"```bash\n(.*?)\n```", BIASES)
     give(line)
     assert len((folder / "report.jsonl").read_text().splitlines()) == len(EDITS) + 3
@@ -137,17 +137,15 @@ def asked_or_rating(body, text):
     return good_reply(body, json.dumps({"score": score, "justification": "So it is."}))
 
 
-def test_rating_by_a_teacher(folder, monkeypatch):
+def test_rating_by_a_teacher(folder, serve):
     blocks = section("Rating by a teacher")
     write_lines(folder / "questions.jsonl", [{"id": n, "question": f"Question {n}?"} for n in range(40)])
-    with running(ChatServer(respond=asked_or_rating)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        give(next(line for line in "".join(blocks["bash"]).splitlines() if line.startswith("judgekit ")))
-        for _ in range(2):  # the second time nothing is asked
-            names = {}
-            run_python("".join(blocks["python"]), "inside_judges.md", names)
-            assert sum(server.asked.values()) == 40 * 6
+    server = serve(respond=asked_or_rating)
+    give(next(line for line in "".join(blocks["bash"]).splitlines() if line.startswith("judgekit ")))
+    for _ in range(2):  # the second time nothing is asked
+        names = {}
+        run_python("".join(blocks["python"]), "inside_judges.md", names)
+        assert sum(server.asked.values()) == 40 * 6
     assert {row["teacher"] for row in names["rated"]} == {"openai/TEACHER"}
     assert [row["response"] for row in names["rated"]] == [f"The answer to Question {n}?" for n in range(40)]
     train, test = names["train"], names["test"]

@@ -7,8 +7,8 @@ from pkgutil import resolve_name
 
 import pytest
 import typer
-from chat_server import KEY, ChatServer, running
 from doc_page import BLOCK, FOLDER, Reader, make_targets, text_of, words_of
+from judged_file import write_pairs
 
 from judgekit.cli import app
 from judgekit.data.paths import project_root
@@ -62,11 +62,6 @@ def wrong_commands(line):
     return [word for word in words[2:] if word.startswith("--") and word not in {*known, "--help"}]
 
 
-def anchor_of(heading):
-    """The anchor that GitHub gives a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
 def test_a_command_that_is_not_there_is_seen():
     assert wrong_commands("make paper") == ["paper"] and not wrong_commands("make report RUN=laptop  # hours")
     assert wrong_commands("judgekit weigh x") == ["weigh"] and wrong_commands("judgekit judge x --into y") == ["--into"]
@@ -81,9 +76,9 @@ def test_every_link_and_anchor_is_there(path):
             continue
         target = path.parent / link if link else path
         assert target.exists(), link
-        if anchor:
-            headings = re.findall(r"(?m)^#+ (.+)$", target.read_text(encoding="utf-8"))
-            assert anchor in map(anchor_of, headings), f"{link}#{anchor}"
+        if anchor:  # as GitHub makes it of a heading
+            headings = re.findall(r"(?m)^#+ (.+)$", target.read_text(encoding="utf-8").lower())
+            assert anchor in [re.sub(r"[^\w\- ]", "", one).replace(" ", "-") for one in headings], f"{link}#{anchor}"
 
 
 @each(ALL)
@@ -92,17 +87,8 @@ def test_no_path_of_a_machine_stands_on_a_page(path):
     assert not MACHINE.search(path.read_text(encoding="utf-8"))
 
 
-# ---------------------------------------------------------------- one's own
-
-
-def rows_of(pairs):
-    """Pairs as lines of a user's file."""
-    names = ("question", "response_a", "response_b", "label")
-    return "".join(json.dumps({name: getattr(pair, name) for name in names}) + "\n" for pair in pairs)
-
-
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def desk(tmp_path, monkeypatch, serve):
     """A folder with what a user brings: a model, an encoder, pairs; and a server that answers."""
     from tiny_causal import save_tiny
 
@@ -110,16 +96,13 @@ def desk(tmp_path, monkeypatch):
 
     save_tiny(tmp_path / "models" / "causal")
     (tmp_path / "models" / "encoder").symlink_to(base_location("minilm"))  # as if one had it in a folder
-    (tmp_path / "many_pairs.jsonl").write_text(rows_of(load_sample("sample_train")[:600]))
-    (tmp_path / "other_pairs.jsonl").write_text(rows_of(load_sample("sample_validation")[:30]))
-    (tmp_path / "held_out.jsonl").write_text(rows_of(load_sample("sample_validation")[:4]))
+    write_pairs(tmp_path / "many_pairs.jsonl", load_sample("sample_train")[:600])
+    write_pairs(tmp_path / "other_pairs.jsonl", load_sample("sample_validation")[:30])
+    write_pairs(tmp_path / "held_out.jsonl", load_sample("sample_validation")[:4])
     (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with running(ChatServer()) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        yield server
+    yield serve()
     sys.modules.pop("my_judges", None)
 
 

@@ -10,6 +10,7 @@ import zipfile
 from itertools import chain
 
 import yaml
+from doc_page import tracked
 
 from judgekit.data.paths import project_root
 
@@ -41,8 +42,7 @@ def test_shipped_licences_name_every_file():
 
 def test_a_source_distribution_holds_every_tracked_file(tmp_path):
     code = f"from setuptools import build_meta; print(build_meta.build_sdist({str(tmp_path)!r}))"
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    wanted = {name for name in tracked.split("\0") if name and (ROOT / name).is_file()}
+    wanted = {path.relative_to(ROOT).as_posix() for path in tracked()}
     copy = tmp_path / "checkout"  # building writes beside the sources
     for name in wanted:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +84,8 @@ def test_lock_satisfies_pyproject():
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert normal(project["name"]) != "judgekit", "which is taken"
+    assert project["requires-python"] == ">=3.11,<3.14"
     # Ray, like vLLM, is installed where it is used: 600 MB that no notebook, report or other test needs.
     extras = [group for name, group in project["optional-dependencies"].items() if name != "ray"]
     wanted = project["dependencies"] + [requirement for group in extras for requirement in group]
@@ -95,12 +97,6 @@ def test_lock_satisfies_pyproject():
         versions = pins.get(normal(requirement.name))
         assert versions, f"{requirement.name} is not in requirements.lock"
         assert all(requirement.specifier.contains(version) for version in versions), line
-
-
-def test_distribution_is_not_called_like_the_taken_name():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert normal(project["name"]) != "judgekit"
-    assert project["requires-python"] == ">=3.11,<3.14"
 
 
 def test_hooks_check_what_lint_checks():

@@ -1,7 +1,6 @@
 """Figures as printed, a palette that colour-blind readers can use, and pictures that draw what their tables say."""
 
 import re
-import shutil
 import subprocess
 import warnings
 import zlib
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
+from test_latex import needs_poppler, read_pdf
 
 from judgekit.data.paths import project_root
 from judgekit.figures import bars, curve, draw, forest, heat, judge_style, scatter, style_of, waterfall
@@ -58,10 +58,6 @@ def fonts_left_out(pdf):
     return [part for part in described if not re.search(rb"/FontFile[23]?\b", part)]
 
 
-def test_there_are_figures():
-    assert len(FIGURES) > 40
-
-
 @each
 def test_it_has_the_printed_width_embedded_fonts_and_letters_that_can_be_read(path):
     pdf = path.read_bytes()
@@ -87,15 +83,6 @@ def cut_words(page):
     return over
 
 
-def words_of(path):
-    return subprocess.run(["pdftotext", "-bbox", path, "-"], capture_output=True, text=True, check=True).stdout
-
-
-needs_poppler = pytest.mark.skipif(
-    not shutil.which("pdftotext"), reason="poppler's pdftotext is not installed: nobody looked for words that are cut"
-)
-
-
 def is_drawn_over_the_edge(pdf):
     """Whether anything but white touches the edge of the page: boxes of words in fonts of type 3 are too large."""
     command = ["pdftoppm", "-r", "144", "-gray", "-singlefile", pdf]
@@ -110,7 +97,7 @@ def test_no_word_is_cut_at_the_edge(path):
     if path.name.endswith(".zh.pdf"):
         assert not is_drawn_over_the_edge(path)
     else:
-        assert cut_words(words_of(path)) == []
+        assert cut_words(read_pdf(path, "-bbox")) == []
 
 
 @needs_poppler
@@ -127,11 +114,9 @@ def test_faulty_figures_are_seen(tmp_path):
         figure.savefig(tmp_path / "drawn.pdf")
     pdf_of_type_3 = (tmp_path / "drawn.pdf").read_bytes()
     assert not fonts_left_out(pdf_of_type_3) and fonts_left_out(pdf_of_type_3.replace(b"/CharProcs", b"/NoGlyphs"))
-    assert cut_words(words_of(tmp_path / "figure.pdf"))
+    assert cut_words(read_pdf(tmp_path / "figure.pdf", "-bbox"))
     assert is_drawn_over_the_edge(tmp_path / "drawn.pdf")
 
-
-# ---------------------------------------------------------------- colours
 
 # Machado, Oliveira and Fernandes (2009), IEEE TVCG 15(6), Table 1, severity 1.0: applied to linear RGB.
 SEEN_WITH = {
@@ -177,9 +162,6 @@ def test_a_palette_that_colour_blind_readers_confuse_is_seen():
     assert not confused(red_green, SEEN_WITH["all colours"])
     assert confused(red_green, SEEN_WITH["deuteranopia"]) or confused(red_green, SEEN_WITH["protanopia"])
     assert not confused({"one": ("#b03030", "o"), "other": ("#5c6a20", "s")}, SEEN_WITH["deuteranopia"])
-
-
-# ---------------------------------------------------------------- what is drawn
 
 
 SLUGS = ["minilm", "features", "gpt_4_vanilla_norules", "some_other_judge"]

@@ -36,14 +36,11 @@ def modules_of(node):
     return [f"{node.module}.{alias.name}" for alias in node.names]
 
 
-def imported_parts(source):
-    names = [name.split(".") for node in ast.walk(ast.parse(source)) for name in modules_of(node)]
-    return {name[1] for name in names if name[0] == "judgekit" and len(name) > 1} - {"__version__"}
-
-
 def upward(part, source):
     """Imports of a part that do not come from a floor below it."""
-    return sorted(other for other in imported_parts(source) if other != part and FLOOR[other] > FLOOR[part])
+    names = [name.split(".") for node in ast.walk(ast.parse(source)) for name in modules_of(node)]
+    others = {name[1] for name in names if name[0] == "judgekit" and len(name) > 1} - {"__version__", part}
+    return sorted(other for other in others if FLOOR[other] > FLOOR[part])
 
 
 def test_the_tree_has_the_rooms_and_no_others():

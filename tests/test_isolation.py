@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from notebook_functions import code_of
+from test_floors import modules_of
 
 from judgekit.data import catalogue
 from judgekit.data.benchmarks import BENCHMARKS, FROM_HUB
@@ -37,18 +38,13 @@ CHOOSING = ("data/cleaning", "training", "inside")
 SIGHTLESS = sorted(path for name in CHOOSING for path in (PACKAGE / name).rglob("*.py"))
 SIGHTLESS.append(PACKAGE / "studies" / "data_selection.py")
 TRAINING_NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("10_*.ipynb"), *(ROOT / "notebooks").glob("2*.ipynb")])
-TRAINING_STUDIES = ["data_mixture", "defend_encoder_judge"]
+TRAINING_STUDIES = [PACKAGE / "studies" / f"{name}.py" for name in ("data_mixture", "defend_encoder_judge")]
 ALLOWED = {"load_set", "load_set_with_report", "set_hashes", "load_answer_set_with_report"}
 
 
 def imported(text):
     """Dotted names below judgekit that a piece of code imports, also inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    found = [name for node in ast.walk(ast.parse(text)) for name in modules_of(node)]
     return {name.removeprefix("judgekit.") for name in found if name.startswith("judgekit.")}
 
 
@@ -70,9 +66,8 @@ def test_what_fits_and_chooses_cannot_reach_the_test_sets(path):
 
 
 def test_reaching_is_seen():
-    assert reaches(imported("def f():\n    from judgekit.data.benchmarks import BENCHMARKS")) == [
-        "data.benchmarks.BENCHMARKS"
-    ]
+    inside = "def f():\n    from judgekit.data.benchmarks import BENCHMARKS"
+    assert reaches(imported(inside)) == ["data.benchmarks.BENCHMARKS"]
     assert reaches(imported("from judgekit import scoring")) == ["scoring"]
     assert reaches(imported("import judgekit.data.catalogue as c")) == ["data.catalogue"]
     assert reaches(imported("from judgekit.judges.surface import CLIP")) == []
@@ -87,30 +82,22 @@ def test_training_and_cleaning_load_no_benchmark_indirectly():
     assert reaches(loaded) == []
 
 
-@pytest.mark.parametrize("path", TRAINING_NOTEBOOKS, ids=lambda path: path.stem)
-def test_training_notebooks_load_named_corpora_and_name_no_test_set(path):
-    texts = [text for text, _ in code_of(path)]
+@pytest.mark.parametrize("path", [*TRAINING_NOTEBOOKS, *TRAINING_STUDIES], ids=lambda path: path.stem)
+def test_training_notebooks_and_what_they_call_load_named_corpora_and_name_no_test_set(path):
+    notebook = path.suffix == ".ipynb"
+    texts = [text for text, _ in code_of(path)] if notebook else [path.read_text(encoding="utf-8")]
     assert not any(map(names_test_sets, texts))
     names = set().union(*map(imported, texts))
-    if "data.catalogue" in names:  # the module: what is used of it counts
+    if notebook and "data.catalogue" in names:  # the module: what is used of it counts
         used = {name for text in texts for name in re.findall(r"\bcatalogue\.(\w+)", text)}
+        assert used, "under another name: who reads it could not tell what is loaded"
         names = names - {"data.catalogue"} | {f"data.catalogue.{name}" for name in used}
     loaders = {name.rpartition(".")[2] for name in names if name.startswith("data.catalogue")}
     cleans = path.stem.startswith("10_")  # it reads test questions to drop them, and hashes what it read
     allowed = ALLOWED | ({"questions_of_tests", "hashes_of_tests"} if cleans else set())
     assert loaders <= allowed
     others = [name for name in names if not name.startswith("data.catalogue.")]
-    assert reaches(others) == []
-    assert not any(name == "corpora" or name.startswith(("corpora.", "benchmarks", "sample")) for name in others)
-
-
-@pytest.mark.parametrize("name", TRAINING_STUDIES)
-def test_what_training_notebooks_call_loads_named_corpora_and_nothing_else(name):
-    text = (PACKAGE / "studies" / f"{name}.py").read_text(encoding="utf-8")
-    names = imported(text)
-    loaders = {name for name in names if name.startswith("data.catalogue")}
-    assert {name.rpartition(".")[2] for name in loaders} <= ALLOWED and reaches(names - loaders) == []
-    assert not names_test_sets(text)
+    assert reaches(others, (*FORBIDDEN, "data.corpora", "data.sample")) == []
 
 
 def names_in(value):
@@ -200,15 +187,12 @@ def words_of(text):
     return tuple(re.sub(r"[^\w]+", " ", text.casefold()).split())
 
 
-def read_split(run, name):
-    return pd.read_csv(ROOT / "outputs" / run / "data" / f"{name}.csv.gz", dtype=str)
-
-
 def trained_on(run):
     """Every record that a run's tables name, with its part."""
     pairs, singles = catalogue.load_set_with_report, catalogue.load_answer_set_with_report
     for table, load in (("training_split", pairs), ("further_split", pairs), ("training_answers", singles)):
-        for name, rows in read_split(run, table).groupby("source" if load is singles else "benchmark"):
+        split = pd.read_csv(ROOT / "outputs" / run / "data" / f"{table}.csv.gz", dtype=str)
+        for name, rows in split.groupby("source" if load is singles else "benchmark"):
             assert name not in TEST_SETS
             by_id = {record.item_id: record for record in load(name)[0]}
             for item, part in zip(rows["item_id"], rows["split"], strict=True):

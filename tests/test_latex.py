@@ -48,6 +48,12 @@ needs_lualatex = pytest.mark.skipif(
     not (shutil.which("lualatex") and shutil.which("latexmk") and shutil.which("biber")),
     reason="LaTeX is not installed: nothing was compiled",
 )
+needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing was read")
+
+
+def read_pdf(path, *options):
+    """The text of a document, or what stands where on its pages."""
+    return subprocess.run(["pdftotext", *options, path, "-"], capture_output=True, text=True, check=True).stdout
 
 
 def unescaped(tex):
@@ -184,7 +190,7 @@ def test_hostile_text_compiles(project):
     assert not [line for line in re.findall(r"Overfull \\hbox \((\d+)", log) if int(line) > 40]
     if not shutil.which("pdftotext"):
         pytest.skip("pdftotext is not installed: the page compiled, its text was not read")
-    text = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True).stdout
+    text = read_pdf(pdf, "-layout")
     assert "61.1 (58.0–64.0; 999)." in text
     assert r"\input{/etc/passwd}" in text and "root:" not in text
     assert "[U+0000]" in text and "[U+D800]" in text and "(empty)" in text and "[[A]]" in text
@@ -287,5 +293,4 @@ def test_what_another_run_lacks_is_marked_and_its_warnings_stop_nothing(project,
     pdf = latex.build("gpu", "report")
     assert "warning: report.tex: Overfull" in capsys.readouterr().err
     if shutil.which("pdftotext"):
-        text = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True).stdout
-        assert "0.500 not run not runnot run" in " ".join(text.split())
+        assert "0.500 not run not runnot run" in " ".join(read_pdf(pdf).split())

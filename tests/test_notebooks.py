@@ -30,37 +30,9 @@ def source(cell):
     return "".join(cell["source"])
 
 
-def comments_by_line(text):
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
-
-
-def parameter_faults(text):
-    """What is wrong with a cell of parameters."""
-    faults, comments, known = [], comments_by_line(text), set()
-    for node in ast.parse(text).body:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
-            faults.append(f"line {node.lineno} is no plain assignment")
-            continue
-        name = node.targets[0].id
-        said = comments.get(node.lineno, "") + comments.get(node.end_lineno, "")
-        if len(said.strip("# ")) < 3:
-            faults.append(f"{name} has no comment")
-        try:
-            ast.literal_eval(node.value)
-        except ValueError:
-            faults.append(f"{name} is derived")
-        if name in known:
-            faults.append(f"{name} stands twice")
-        known.add(name)
-    return faults
-
-
 def code_faults(text):
-    """What a code cell must not hold; what is commented out, and imports that nothing uses, are ruff's."""
+    """What a code cell must not hold, beside what is no Python; comments of code and unused imports are ruff's."""
     faults = []
-    if re.search(r"(?m)^\s*[%!]", text):
-        return ["magic"]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef)):
             faults.append(f"defines {node.name}")
@@ -100,19 +72,20 @@ def test_it_opens_with_title_question_and_what_it_touches_and_ends_with_a_conclu
     assert source(last).startswith("**Conclusion.**") and "Open:" in source(last)
 
 
-def names_used(cells):
-    """Names that code cells read or call."""
-    nodes = [node for text in cells for node in ast.walk(ast.parse(text))]
-    return {node.id for node in nodes if isinstance(node, ast.Name)}
-
-
 @each
 def test_parameters_are_plain_explained_and_used(path):
     (text,) = [text for text, tags in code_of(path) if "parameters" in tags]
-    assert parameter_faults(text) == []
-    values = {node.targets[0].id: ast.literal_eval(node.value) for node in ast.parse(text).body}
-    assert values["run"] == "sample" and len(values) <= 10
-    assert set(values) <= names_used(other for other, _ in code_of(path) if other != text)
+    nodes = ast.parse(text).body
+    assert all(isinstance(node, ast.Assign) and len(node.targets) == 1 for node in nodes)
+    values = {node.targets[0].id: ast.literal_eval(node.value) for node in nodes}
+    assert values["run"] == "sample" and len(values) == len(nodes) <= 10, "a name stands twice, or there are too many"
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
+    for node in nodes:
+        said = comments.get(node.lineno, "") + comments.get(node.end_lineno, "")
+        assert len(said.strip("# ")) >= 3, f"{node.targets[0].id} has no comment"
+    used = [node for other, _ in code_of(path) if other != text for node in ast.walk(ast.parse(other))]
+    assert set(values) <= {node.id for node in used if isinstance(node, ast.Name)}
 
 
 @each

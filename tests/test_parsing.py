@@ -153,8 +153,6 @@ def test_what_llmbar_evaluators_wrote_is_read_as_their_owner_read_it(model, leas
     assert model != "gpt-4-" or not counted["opposite"]
 
 
-# ---------------------------------------------------------------- fuzz
-
 PIECES = [
     *("[[A]]", "[[B]]", "[[C]]", "[[", "]]", "[", "]", "A", "B", "C", "a", "b", "1", "2", "10", "7.5", "-1", "1e999"),
     *("Tie", "tie", "[RESULT]", "Rating:", "Output (a) is better.", "Output (b)", "It is a tie.", "not", "Therefore,"),

@@ -77,9 +77,6 @@ def test_calls_per_verdict_of_stored_outputs():
     assert calls["llmbar_adversarial", "swap"] == pytest.approx(union)
 
 
-# ---------------------------------------------------------------- the prompt study asked live
-
-
 QUICK = {"backoff": 0.005, "attempts": 2}
 
 

@@ -36,9 +36,6 @@ def every_prompt(strategy, request, **more):
     return [strategy.render(c.name, request, side="first", earlier=earlier, **more) for c in strategy.calls]
 
 
-# ---------------------------------------------------------------- the files
-
-
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_the_prompts_of_the_assignment_are_word_for_word(name):
     (call,) = strategy_of(name).calls
@@ -193,9 +190,6 @@ def test_a_faulty_file_is_named_with_what_is_wrong(tmp_path, old, new, message):
         load_strategy(str(tmp_path / "mine.txt"))
 
 
-# ---------------------------------------------------------------- hostile responses
-
-
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_response_cannot_alter_the_structure(name, kind):
@@ -236,9 +230,6 @@ def test_what_a_model_wrote_earlier_is_no_more_trusted_than_a_response():
     assert text.count("[End of Questions to Decide By]") == 1 and "］ {question}" in text
 
 
-# ---------------------------------------------------------------- length
-
-
 def size(prompt):
     return sum(len(message["content"]) for message in prompt.messages)
 
@@ -264,8 +255,6 @@ def test_earlier_turns_are_cut_too_and_questions_never():
     with pytest.raises(PromptTooLong, match="are allowed"):
         strategy_of("pairwise").render("verdict", request, limit=4000)
 
-
-# ---------------------------------------------------------------- demonstrations
 
 TRAIN = load_sample("sample_train")
 

@@ -64,9 +64,6 @@ def test_fitting_counts(printed, n, step, counts):
     assert functions_of("31_compare_judges").fitting_counts(figure, n, step) == counts
 
 
-# ---------------------------------------------------------------- sizes of judges
-
-
 NOTEBOOK = functions_of("71_accuracy_by_size", n_draws=99)
 PARAMS = project_root() / "params" / "laptop" / "71_accuracy_by_size.yaml"
 DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]

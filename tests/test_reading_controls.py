@@ -44,9 +44,9 @@ def test_a_coin_earns_half_where_the_gate_decides_and_what_looks_earn_where_it_i
 
 def test_the_gate_of_a_control_is_always_open_or_reads_backwards(tmp_path, monkeypatch):
     """With the shipped judge's weights: what the one says of a pair the other denies, whatever looks say."""
-    monkeypatch.setattr(paths, "run_folder", lambda run, *parts: _made(tmp_path.joinpath(*parts)))
-    shutil.copytree(paths.PRETRAINED / "minilm", tmp_path / "models" / "minilm")
-    own = load_judge("encoder/minilm", folder=tmp_path / "models" / "minilm").config
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    models = paths.run_folder("any", "models")
+    own = load_judge("encoder/minilm", folder=shutil.copytree(paths.PRETRAINED / "minilm", models / "minilm")).config
     gate = own["gate"]
     with_gate = functions_of("30_score_benchmarks", own=own, run="any").with_gate
     always = gate | {"weight": [0.0] * len(gate["weight"]), "bias": 50.0}
@@ -54,15 +54,10 @@ def test_the_gate_of_a_control_is_always_open_or_reads_backwards(tmp_path, monke
         assert with_gate(name, changed) == f"encoder/{name}"
     said = {}
     for name in ("reading", "averse"):
-        folder = tmp_path / "models" / name
-        assert json.loads((folder / "judge.json").read_text())["weights_of"] == "minilm"
-        replies = run_judge(load_judge(f"encoder/{name}", folder=folder), PAIRS, VerdictStore(tmp_path / "store"))
+        assert json.loads((models / name / "judge.json").read_text())["weights_of"] == "minilm"
+        judge = load_judge(f"encoder/{name}", folder=models / name)
+        replies = run_judge(judge, PAIRS, VerdictStore(tmp_path / "store"))
         said[name] = np.array([reply.verdict for reply in replies])
     assert (said["reading"] != said["averse"]).all() and set(said["reading"]) == {"A", "B"}
     labels = np.repeat([pair.label for pair in PAIRS], 2)
     assert (said["reading"] == labels).mean() == pytest.approx(1 - (said["averse"] == labels).mean())
-
-
-def _made(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

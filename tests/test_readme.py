@@ -2,11 +2,11 @@
 
 import json
 import re
-import subprocess
 import tomllib
 
 import pytest
 import yaml
+from doc_page import tracked
 
 from judgekit.cli import main
 from judgekit.data.paths import PRETRAINED, project_root
@@ -22,6 +22,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_every_block_stands_somewhere():
     marked = {name for path in documents() for name in MARKED.findall(path.read_text(encoding="utf-8"))}
     assert marked == set(BLOCKS) and README.count(":begin -->") == README.count(":end -->") == 3
+    assert README.count("\n") <= 150, "the front page is short"
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -70,9 +71,8 @@ def test_the_table_of_claims_lists_every_notebook_in_order():
 def test_folder_table_lists_every_folder():
     table = README.split("| folder |")[1].split("\n\n")[0]
     listed = {name for line in table.splitlines() for name in re.findall(r"`(\w+)/", line.split("|")[1])}
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
-    assert listed == folders
+    folders = {path.relative_to(ROOT).parts[0] for path in tracked("*/*")}
+    assert listed == {name for name in folders if not name.startswith(".")}
 
 
 def test_the_pair_is_judged_as_is_said(capsys, tmp_path, monkeypatch):
@@ -82,10 +82,6 @@ def test_the_pair_is_judged_as_is_said(capsys, tmp_path, monkeypatch):
     assert main(["judge", "pairs.jsonl", "--out", "-", "--no-resume"]) == 0
     found, wanted = json.loads(capsys.readouterr().out), json.loads(said)
     assert found == {name: pytest.approx(value, abs=1e-3) for name, value in wanted.items()}  # other processors round
-
-
-def test_the_front_page_is_short():
-    assert README.count("\n") <= 150
 
 
 def test_citation_is_valid_and_names_this_version():

@@ -10,7 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from test_latex import needs_lualatex
+from doc_page import tracked
+from test_latex import needs_lualatex, needs_poppler, read_pdf
 
 from judgekit.data.paths import PRETRAINED
 from judgekit.report import latex, load_results, save_results
@@ -81,7 +82,7 @@ CITE = r"(?:text|paren|auto)?cite\w*"
 TAKEN = REPORT / "sections" / "taken.tex"
 
 
-def test_references_exist():
+def test_references_exist_are_cited_and_say_where_they_are_found():
     cited = keys_of(CITE, code_of([path for path in TEX if path != TAKEN]))
     bibliography = (REPORT / "refs.bib").read_text(encoding="utf-8")
     known = set(re.findall(r"@\w+\{([^,\s]+),", bibliography))
@@ -89,10 +90,7 @@ def test_references_exist():
     assert known <= cited, f"in refs.bib but not cited: {sorted(known - cited)}"
     listed = re.findall(r"\\textcite\{(.*?)\}", code_of([TAKEN]))
     assert sorted(listed) == sorted(known), "each reference has one line in the table of what is taken from whom"
-
-
-def test_every_reference_says_where_it_is_found():
-    entries = re.split(r"^@", (REPORT / "refs.bib").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    entries = re.split(r"^@", bibliography, flags=re.MULTILINE)[1:]
     lost = [entry.split(",")[0] for entry in entries if not re.search(r"\b(?:doi|eprint|url) = \{", entry)]
     assert not lost, "give its DOI, the number of its preprint, or an address"
 
@@ -151,27 +149,15 @@ def test_typed_numbers_on_a_page_are_noticed(tmp_path):
     assert TYPED_ON_PAGE.findall(page_text(page)) == ["61.1", "61%", "62.5％", "百分之"]
 
 
-def tracked(*folders):
-    """The kept files of some folders."""
-    command = ["git", "-C", str(ROOT), "ls-files", "-z", *folders]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")
-    return [ROOT / name for name in listed if name]
-
-
-@pytest.fixture(scope="module")
-def shown():
-    """Kind and name of all that a document, the README or a page of the docs shows."""
+def test_every_kept_figure_and_table_is_shown():
     quotes = find_quotes([path for document in latex.DOCUMENTS for path in document_files(document)])
-    found = {(f"{kind}s", name) for kind, name in quotes}
     text = "\n".join(path.read_text(encoding="utf-8") for path in [*TEX, *DOCS])
-    return found | set(re.findall(r"outputs/(?:laptop|\\run)/(tables|figures)/([a-z0-9_]+)", text))
-
-
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files are kept is not known")
-@pytest.mark.parametrize("folder", ["figures", "tables"])
-def test_every_kept_figure_and_table_is_shown(folder, shown):
-    kept = {(folder, path.name.partition(".")[0]) for path in tracked(f"outputs/{RUN}/{folder}")}
-    assert kept and sorted(kept - shown) == [], "show it in a document or link it in the docs, or do not save it"
+    shown = set(re.findall(r"outputs/(?:laptop|\\run)/(tables|figures)/([a-z0-9_]+)", text))
+    shown |= {(f"{kind}s", name) for kind, name in quotes}
+    listed = tracked(f"outputs/{RUN}/figures", f"outputs/{RUN}/tables")
+    kept = {(path.parent.name, path.name.partition(".")[0]) for path in listed}
+    assert {folder for folder, _ in kept} == {"figures", "tables"}
+    assert sorted(kept - shown) == [], "show it in a document or link it in the docs, or do not save it"
 
 
 def test_every_notebook_is_referred_to():
@@ -209,22 +195,18 @@ def drawn_intervals():
 
 
 @needs_lualatex
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no repository: which files a clone holds is not known")
-@pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed: nothing could be read")
+@needs_poppler
 def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
     for path in tracked("judgekit", "report", "notebooks", "params", "pyproject.toml", f"outputs/{RUN}"):
-        if path.is_file():  # one that was removed and not yet committed is no part of the next clone
-            copy = tmp_path / path.relative_to(ROOT)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
     command = [sys.executable, "-m", "judgekit.report.latex", "--document", "supplement", "--document", "report"]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
 
     def printed_in(document):
-        pdf = tmp_path / "report" / f"{document}.pdf"
-        text = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
-        return "".join(text.split())
+        return "".join(read_pdf(tmp_path / "report" / f"{document}.pdf").split())
 
     printed = printed_in("report")
     assert not {key: text for key, text in drawn_intervals().items() if "".join(text.split()) not in printed}
@@ -232,9 +214,6 @@ def test_a_clean_clone_prints_the_kept_numbers(tmp_path):
     starts = [re.search(r"{Question}{\\excerpt{([A-Za-z ]{20})", text)[1].replace(" ", "") for text in cases]
     assert len(starts) == 6 and all(start in printed for start in starts), "a clone holds the texts of the cases"
     assert "Whatistakenfromwhom" in printed_in("supplement")
-
-
-# ---------------------------------------------------------------- the figure of the whole system
 
 
 FIGURE = (REPORT / "overview.tex").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import warnings
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from judgekit import report as results
 from judgekit.data import paths
 from judgekit.data.provenance import git_state
+from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
 from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table, shown_table
 from judgekit.report.results import check_inputs
@@ -194,11 +196,8 @@ def test_two_lines_in_a_cell():
     rows = [{"judge": "minilm", "a": Stacked("57.0 [h]", "47–67"), "b": Number(-0.25, -0.5, 0.1, spec=".1%")}]
     path = save_table("sample", "stacked", rows, stacked=True)
     tex, markdown = path.read_text(), path.with_suffix(".md").read_text()
-    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex
-    assert (
-        r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
-        and r"\begin{tabular}{@{}lrr@{}}" in tex
-    )
+    assert r"57.0 [h]\\[-1pt]{\scriptsize 47–67}\end{tabular}" in tex and r"\begin{tabular}{@{}lrr@{}}" in tex
+    assert r"\ensuremath{-}25.0\\[-1pt]{\scriptsize \ensuremath{-}50.0 to 10.0}" in tex
     assert r"| 57.0 \[h\] (47–67) | −25.0 (−50.0 to 10.0) |" in markdown
     assert r"\relax MiniLM (ours) &" in tex and "| MiniLM (ours) |" in markdown, "judges by display names"
     one_line = save_table("sample", "beside", [*rows, {"judge": "longer"}], sections="judge").read_text()
@@ -217,9 +216,6 @@ def test_two_lines_in_a_cell():
 def test_bad_tables_are_refused(rows, options, words):
     with pytest.raises(ValueError, match=words):
         save_table("sample", "t", rows, **options)
-
-
-# ---------------------------------------------------------------- frames
 
 
 def flips():
@@ -282,14 +278,9 @@ def test_a_judge_is_one_model_in_a_run(monkeypatch):
 
 
 def test_a_run_judges_with_its_own_model(project):
-    from shutil import copytree
-
-    from judgekit.data.paths import PRETRAINED, run_folder
-    from judgekit.judges import load_judge
-
     shipped = load_judge("baseline/features", run="sample")
-    own = run_folder("sample", "models", "features")
-    copytree(PRETRAINED / "features", own, dirs_exist_ok=True)
+    own = paths.run_folder("sample", "models", "features")
+    copytree(paths.PRETRAINED / "features", own, dirs_exist_ok=True)
     parts = json.loads((own / "features.json").read_text())
     parts["parts"]["tie_bias"] += 1.0
     (own / "features.json").write_text(json.dumps(parts))

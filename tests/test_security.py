@@ -16,6 +16,7 @@ import hostile
 import pandas as pd
 import pytest
 import yaml
+from doc_page import tracked
 from notebook_functions import code_of
 from test_environment import pinned
 from test_floors import dangers
@@ -48,14 +49,6 @@ def nothing_was_set_off():
     assert not os.path.exists(hostile.OWNED)
 
 
-def tracked(pattern="*"):
-    """Files under version control."""
-    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", pattern], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip("not a checkout: there is no list of tracked files")
-    return [ROOT / name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
-
-
 def threats(text):
     """Rows of the table of SECURITY.md: threat to the tests named beside it."""
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
@@ -83,17 +76,21 @@ def test_every_threat_names_tests_that_exist():
     assert threats(table) == {"a": [("test_x", "test_y")], "c": []}
 
 
+# Patterns, and what must be seen: written in two pieces, or this file would hold it itself.
 SECRETS = {
-    "AWS key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    "OpenAI key": r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9]{20}[A-Za-z0-9_-]*",
-    "Anthropic key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
-    "Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}",
-    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{50,})",
-    "Google key": r"\bAIza[0-9A-Za-z_-]{35}",
-    "Slack token": r"\bxox[abprs]-[0-9A-Za-z-]{10,}",
-    "private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
-    "assigned key": r"(?i)(?:api_?key|auth_?token|secret_?key|password)[\"']?\s*[:=]\s*[\"'][^\"'\s{}$<>]{12,}[\"']",
-    "home folder": r"/(?:home|Users)/(?!user\b|you\b|me\b)[a-z][a-z0-9_-]+/",
+    "AWS key": (r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", "AKIA" + "ABCDEFGHIJKLMNOP"),
+    "OpenAI key": (r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9]{20}[A-Za-z0-9_-]*", "sk-" + "a1B2c3D4e5F6g7H8i9J0k1"),
+    "Anthropic key": (r"\bsk-ant-[A-Za-z0-9_-]{20,}", "sk-ant-" + "api03-abcdefghijklmnopqrst"),
+    "Hugging Face token": (r"\bhf_[A-Za-z0-9]{30,}", "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"),
+    "GitHub token": (r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{50,})", "ghp_" + "a" * 36),
+    "Google key": (r"\bAIza[0-9A-Za-z_-]{35}", "AIza" + "b" * 35),
+    "Slack token": (r"\bxox[abprs]-[0-9A-Za-z-]{10,}", "xoxb-" + "123456789012-abc"),
+    "private key": (r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----", "-----BEGIN RSA " + "PRIVATE KEY-----"),
+    "assigned key": (
+        r"(?i)(?:api_?key|auth_?token|secret_?key|password)[\"']?\s*[:=]\s*[\"'][^\"'\s{}$<>]{12,}[\"']",
+        "api_key" + ' = "correct-horse-battery"',
+    ),
+    "home folder": (r"/(?:home|Users)/(?!user\b|you\b|me\b)[a-z][a-z0-9_-]+/", "/home" + "/alice/project"),
 }
 # Each looks like one and is none: part of a test of this very thing.
 HARMLESS = ("sk-0123456789",)
@@ -103,7 +100,7 @@ def secrets_in(text):
     """Names of the patterns that a text holds, with what was found."""
     for word in HARMLESS:
         text = text.replace(word, "")
-    return [(name, found.group()) for name, pattern in SECRETS.items() for found in re.finditer(pattern, text)]
+    return [(name, found.group()) for name, (pattern, _) in SECRETS.items() for found in re.finditer(pattern, text)]
 
 
 def readable(path):
@@ -121,23 +118,8 @@ def test_no_secret_is_tracked():
     assert found == {}
 
 
-# Written in two pieces, or this file would hold them itself.
-PLANTED = {
-    "AWS key": "AKIA" + "ABCDEFGHIJKLMNOP",
-    "OpenAI key": "sk-" + "a1B2c3D4e5F6g7H8i9J0k1",
-    "Anthropic key": "sk-ant-" + "api03-abcdefghijklmnopqrst",
-    "Hugging Face token": "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
-    "GitHub token": "ghp_" + "a" * 36,
-    "Google key": "AIza" + "b" * 35,
-    "Slack token": "xoxb-" + "123456789012-abc",
-    "private key": "-----BEGIN RSA " + "PRIVATE KEY-----",
-    "assigned key": "api_key" + ' = "correct-horse-battery"',
-    "home folder": "/home" + "/alice/project",
-}
-
-
 def test_planted_secrets_are_seen():
-    seen = {name: {found for found, _ in secrets_in(f"x = 1\n{PLANTED[name]}\n")} for name in SECRETS}
+    seen = {name: dict(secrets_in(f"x = 1\n{planted}\n")) for name, (_, planted) in SECRETS.items()}
     assert all(name in found for name, found in seen.items()), seen
     said = "api_key = os.environ['OPENAI_API_KEY']; sk-learn; password: ${PASSWORD}; hf_judge; /home/user/data; ghp_x"
     assert secrets_in(said) == []
@@ -161,9 +143,6 @@ def test_every_dependency_is_pinned_and_what_is_installed_fits_together():
     if "No module named pip" in done.stderr:
         pytest.skip("there is no pip to ask")
     assert done.returncode == 0, done.stdout
-
-
-# ---------------------------------------------------------------- hostile texts at every door
 
 
 @pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS)
@@ -237,8 +216,6 @@ def test_a_run_stays_in_its_folder(name):
         paths.run_folder(name)
 
 
-# ---------------------------------------------------------------- bombs
-
 DEEP = 100_000
 
 
@@ -280,9 +257,6 @@ def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path, capsys, name):
     assert path.stat().st_size < 200_000
     assert main(["judge", str(path), "--judge", "baseline/longer", "--out", str(tmp_path / "out.jsonl")]) == 2
     assert "line 1: is longer than 8 MiB" in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- models from elsewhere
 
 
 def test_a_chat_template_runs_no_code(tmp_path):

@@ -49,9 +49,6 @@ def give(project, text):
     (project / "params" / "sample" / "10_count.yaml").write_text(text)
 
 
-# ---------------------------------------------------------------- parameters
-
-
 def test_every_notebook_is_in_the_sample_and_a_file_there_says_more_than_the_run():
     assert {workflow.notebook_of(job) for job in jobs_of("sample")} == set(notebook_list())
     for path in (ROOT / "params" / "sample").glob("*.yaml"):
@@ -151,9 +148,6 @@ def test_who_judges_with_what_a_run_trains_comes_after_it_and_who_asks_models_ha
     assert {job for job in jobs if resources.get(job, {}).get("gpu")} == trainings | asking | reading
 
 
-# ---------------------------------------------------------------- dependencies
-
-
 @pytest.fixture
 def package(project, monkeypatch):
     """A package of three modules, one of which the project's notebook imports by way of another."""
@@ -236,9 +230,6 @@ def test_texts_that_modules_read_change_the_stamp(package, project):
         before = digest()
         text.write_text("1")
         assert (digest() != before) == (text in texts), text.name
-
-
-# ---------------------------------------------------------------- execution
 
 
 def test_a_notebook_runs_with_the_parameters_of_its_run(project, capfd):
