@@ -91,6 +91,7 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["label", "p.jsonl", "--votes", "v.csv", "--annotator", "x"], "--votes v.csv: .csv is not written; name a"),
         (["label", "p.jsonl", "--votes", "p.jsonl", "--annotator", "x"], "is the input file itself"),
         (["collect", "p.jsonl", "--out", "o.csv", "--model", "openai/m"], "o.csv: .csv is not written"),
+        (["attack", "p.jsonl", "--out", "o", *LONGER], "p.jsonl: no row has a label A or B and two different"),
         (["attack", "p.jsonl", "--out", "o.parquet"], ".parquet is not written; name a file in .jsonl, .csv"),
         (["score", "poetry.lock", "--pairs", "p.jsonl", "--out", "p.jsonl"], "--out p.jsonl: is the input file itself"),
         (["judge", "p.jsonl", "--out", "o", "--set", "mode=a", "--set", "mode=b"], "--set mode: is given twice"),
@@ -126,6 +127,7 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["rate", "p.jsonl", "--out", "o", "--set", "k=v"], "--set: a probe"),
         (["rate", "p.jsonl", "--out", "o", "--probe", "gsm8k-binry"], "did you mean 'gsm8k-binary'? There are "),
         (["convert", "p.jsonl", "--out", "o", "--format", "lmarna"], "did you mean 'lmarena'? There are "),
+        (["score", "v.csv", "--pairs", "p.jsonl"], "v.csv on p.jsonl: pairs: no item has a reference label"),
         (["score", "p.jsonl", "--pairs", "p.jsonl", "--protocol", "both_rigth"], "did you mean 'both_right'? There"),
         (["judge", "p.jsonl", "--out", "o", *LONGER, *LONGER], "--judge: is given 2 times, and takes one value"),
         (["rate", "p.jsonl", "--out", "o", "--out", "o2"], "--out: is given 2 times, and takes one value"),
@@ -147,6 +149,7 @@ def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     (tmp_path / "link").symlink_to("p.jsonl")
     (tmp_path / "p.lock").symlink_to("p.jsonl")
     write(tmp_path, "locked", "poetry.lock")
+    write(tmp_path, "id,verdict\nx,A", "v.csv")
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "broken").mkdir()
@@ -234,12 +237,14 @@ def test_what_a_row_may_not_have_meant_is_told(judge_file):
     assert "note: rows with a label that most of their votes contradict: 1 of 2\n" in said
 
 
-def test_standard_output(tmp_path):
-    path = write(tmp_path, GOOD + "\n" + pair_line(id="\ud800é"))
-    done = run_command("judge", path, "--out", "-", *LONGER, env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"})
+def test_standard_input_and_output(tmp_path):
+    rows, locale = GOOD + "\n" + pair_line(id="\ud800é"), os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = run_command("judge", "-", "--out", "-", *LONGER, input=rows, env=locale, cwd=tmp_path)
     assert done.returncode == 0
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["x", "\ud800é"]
-    assert os.listdir(tmp_path) == [path.name]
+    done = run_command("judge", "-", "--out", "o.jsonl", *LONGER, input="{}", cwd=tmp_path)
+    assert done.returncode == 2 and "/dev/stdin, line 1: field 'question' is missing" in done.stderr
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_reader_that_goes_away(tmp_path):

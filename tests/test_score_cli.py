@@ -212,23 +212,6 @@ def test_verdicts_that_cannot_be_scored_are_told_by_place(pairs, tmp_path, capsy
     assert wanted in told and told.count("\n") == 1 and out.read_text() == "older"
 
 
-def test_pairs_without_labels_are_named(tmp_path, capsys):
-    file = write(tmp_path, "id,verdict\n1,A", "v.csv")
-    unlabelled = write(tmp_path, pair_line(id=1), "p.jsonl")
-    assert main(["score", str(file), "--pairs", str(unlabelled)]) == 2
-    assert f"v.csv on {unlabelled}: pairs: no item has a reference label" in capsys.readouterr().err
-
-
-def test_rows_come_from_standard_input(pairs, tmp_path):
-    from test_cli import run_command
-
-    out = tmp_path / "v.jsonl"
-    done = run_command("judge", "-", "--out", out, "--judge", "baseline/longer", input=pairs.read_text())
-    assert done.returncode == 0 and len(out.read_text().splitlines()) == 40
-    done = run_command("judge", "-", "--out", out, "--judge", "baseline/longer", input="{}")
-    assert done.returncode == 2 and "/dev/stdin, line 1: field 'question' is missing" in done.stderr
-
-
 def test_the_store_is_shown_and_pruned(pairs, capsys, monkeypatch):
     store = pairs.with_name("verdicts.sqlite")
     for name in ("longer", "first"):
