@@ -1,7 +1,6 @@
 """judgekit attack: a report of one's own pairs, whole or not at all, and one sentence for whatever is wrong."""
 
 import csv
-import re
 
 import pytest
 
@@ -46,24 +45,20 @@ def test_one_question_has_no_interval(run_file):
     assert "clean accuracy 100.0 % (no interval; n = 1)" in said and "None" not in said
 
 
-BARE = {key: value for key, value in ROWS[0].items() if key != "label"}
-
-
 @pytest.mark.parametrize(
-    ("more", "rows", "message"),
+    ("more", "message"),
     [
-        (("--attack", "shout"), ROWS, "no edit 'shout'; there are null_response"),
-        (("--attack", "emojis"), ROWS, "no edit 'emojis'; did you mean 'emoji'[?] There are null_response"),
-        (("--queries", "1"), ROWS, "two queries a pair at least"),
-        (("--judge", "encoder/nobody"), ROWS, "no judge is called 'encoder/nobody'"),
-        (("--judge", "replay/pandalm-7b"), ROWS, "cannot judge other pairs"),
-        (("--judge", "baseline/majority_class"), ROWS, "always gives one label"),
-        (("--judge", "baseline/longer"), [BARE], "pairs.jsonl: no row has a label .* what is worse is not known"),
+        (("--attack", "shout"), "no edit 'shout'; there are null_response"),
+        (("--attack", "emojis"), "no edit 'emojis'; did you mean 'emoji'? There are null_response"),
+        (("--queries", "1"), "two queries a pair at least"),
+        (("--judge", "encoder/nobody"), "no judge is called 'encoder/nobody'"),
+        (("--judge", "replay/pandalm-7b"), "cannot judge other pairs"),
+        (("--judge", "baseline/majority_class"), "always gives one label"),
     ],
 )
-def test_bad_usage_is_one_sentence_and_writes_nothing(run_file, more, rows, message):
-    code, written, said = run_file("attack", *more, rows=rows)
-    assert code == 2 and written is None and re.search(message, said.splitlines()[-1])
+def test_bad_usage_is_one_sentence_and_writes_nothing(run_file, more, message):
+    code, written, said = run_file("attack", *more, rows=ROWS)
+    assert code == 2 and written is None and message in said.splitlines()[-1]
 
 
 def test_a_failed_run_is_continued(run_file, monkeypatch, own_store):

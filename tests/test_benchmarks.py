@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from notebook_functions import functions_of
+from test_corpora import rows_of
 
 from judgekit.data import benchmarks, catalogue
 from judgekit.data.benchmarks import BENCHMARKS, LLMBAR, mtbench, outputs
@@ -14,10 +15,6 @@ from judgekit.data.sources import DataError, rows
 from judgekit.data.sources.rows import Row
 from judgekit.records import Turn
 from judgekit.scoring.protocols import protocol_of
-
-
-def rows_of(*records, file="authored.json"):
-    return [Row(record, file, number) for number, record in enumerate(records)]
 
 
 def pandalm_record(**changes):

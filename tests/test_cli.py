@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_bad_files(tmp_path, capsys, name):
     assert sorted(os.listdir(tmp_path)) == sorted([file, "out.jsonl"]) and out.read_text() == "older"
 
 
+SERVER = ["judge", "p.jsonl", "--out", "o", "--judge", "openai/m"]
+SETTINGS = {  # of a judge behind a server
+    "colour=red": "no setting is called 'colour'",
+    "requests_per_minute=soon": "requests_per_minute='soon': Input should be a valid number",
+    "concurrency=2.5": "concurrency='2.5': Input should be a valid integer",
+    "concurrency=0": "concurrency='0': Input should be greater than 0",
+    "concurrency=99999": "concurrency",
+    "logprobs=perhaps": "logprobs='perhaps': Input should be a valid boolean",
+    "timeout": "NAME=VALUE",
+    "max_cost=1": "price_in",
+    "max_csot=1": "did you mean 'max_cost'",
+}
 NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc", "layers/a\0b")
 
 
@@ -71,17 +84,24 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "/dev/null"], "not a regular file"),
         (["judge", "p.lock", "--out", "p", *LONGER], "the lock of this output"),
         (["judge", "p.jsonl", "--out", "poetry", *LONGER], "poetry.lock holds something"),
-        (
-            ["judge", "p.jsonl", "--out", "o.json", *LONGER],
-            "--out o.json: .json is not written; name a",
-        ),
+        (["judge", "p.jsonl", "--out", "o.tsv"], "--out o.tsv: .tsv is not written; name a file in .jsonl, .csv"),
+        (["judge", "p.jsonl", "--out", "o.parquet.gz"], "--out o.parquet.gz: Parquet is packed already"),
+        (["judge", "p.jsonl", "--out", "o.csv", "--summary", "o.txt"], "--summary o.txt: name a file"),
+        (["judge", "p.jsonl", "--out", "o", "--summary", "no/o.json"], "--summary no/o.json: the folder"),
         (["label", "p.jsonl", "--votes", "v.csv", "--annotator", "x"], "--votes v.csv: .csv is not written; name a"),
+        (["label", "p.jsonl", "--votes", "p.jsonl", "--annotator", "x"], "is the input file itself"),
+        (["collect", "p.jsonl", "--out", "o.csv", "--model", "openai/m"], "o.csv: .csv is not written"),
+        (["attack", "p.jsonl", "--out", "o", *LONGER], "p.jsonl: no row has a label A or B and two different"),
+        (["attack", "p.jsonl", "--out", "o.parquet"], ".parquet is not written; name a file in .jsonl, .csv"),
+        (["score", "poetry.lock", "--pairs", "p.jsonl", "--out", "p.jsonl"], "--out p.jsonl: is the input file itself"),
         (["judge", "p.jsonl", "--out", "o", "--set", "mode=a", "--set", "mode=b"], "--set mode: is given twice"),
         (["convert", "p.jsonl", "--out", "o", "--map", "id=a,id=b"], "--map id: is given twice"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "hf/smolm2-135m"], "did you mean 'smollm2-135m'? There are "),
         (["judge", "p.jsonl", "--out", "s", "--store", "s", *LONGER], "--out s: is the store of verdicts itself"),
         (["judge", "p.jsonl", "--out", "o", "--summary", "s.json", "--store", "s.json", *LONGER], "--summary s.json"),
-        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "concurrency=99999"], "concurrency"),
+        *(([*SERVER, "--set", setting], wanted) for setting, wanted in SETTINGS.items()),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/"], "name of a model"),
+        (["judge", "p.jsonl", "--out", "o", *LONGER, "--set", "timeout=5"], "takes no settings"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#zero.txt"], "zero.txt: has more than"),
         (["rate", "p.jsonl", "--out", "o", "--judge", "openai/m", "--aspects", "zero.txt"], "zero.txt: cannot be read"),
         (["judge", "p.jsonl", "--out", "x" * 300], "--out"),
@@ -91,7 +111,6 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/broken"], "broken"),
         (["judge", "p.jsonl", "--out", "o", "--judge", ""], "no judge is called ''"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "replay/pandalm-7b"], "cannot judge other pairs"),
-        (["label", "p.jsonl", "--votes", "v", "--annotator", "x", "--annotator", "x"], "--annotator x: is named twice"),
         (["fetch", "nope"], "nope"),
         (["fetch", "pandaml"], "pandaml: no such file is registered; did you mean 'pandalm'? There are "),
         (["fetch", "--models", "smollm-135m"], "did you mean 'smollm2-135m'? There are "),
@@ -99,18 +118,16 @@ NO_JUDGES = ("encoder/../../etc", "encoder/a\0b", "probe/../..", "hf/../../etc",
         (["judge", "p.jsonl", "--out", "o", "--judge", "encoder/minilmm"], "did you mean 'encoder/minilm'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "minilm"], "did you mean 'encoder/minilm'"),
         (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#pairwize"], "did you mean 'pairwise'? There are "),
-        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--set", "max_csot=1"], "did you mean 'max_cost'"),
+        (["judge", "p.jsonl", "--out", "o", "--judge", "openai/m#nonesuch"], "nonesuch"),
         *(
-            (
-                ["judge", "p.jsonl", "--out", "o", "--judge", "openai/m", "--engine", "ray", "--set", limit],
-                "--engine ray",
-            )
+            ([*SERVER, "--engine", "ray", "--set", limit], "--engine ray")
             for limit in ("max_cost=1", "max_total_tokens=9", "requests_per_minute=9")
         ),
         (["rate", "p.jsonl", "--out", "o", "--probe", "gsm8k-binary", "--aspects", "sft"], "--aspects: a probe"),
         (["rate", "p.jsonl", "--out", "o", "--set", "k=v"], "--set: a probe"),
         (["rate", "p.jsonl", "--out", "o", "--probe", "gsm8k-binry"], "did you mean 'gsm8k-binary'? There are "),
         (["convert", "p.jsonl", "--out", "o", "--format", "lmarna"], "did you mean 'lmarena'? There are "),
+        (["score", "v.csv", "--pairs", "p.jsonl"], "v.csv on p.jsonl: pairs: no item has a reference label"),
         (["score", "p.jsonl", "--pairs", "p.jsonl", "--protocol", "both_rigth"], "did you mean 'both_right'? There"),
         (["judge", "p.jsonl", "--out", "o", *LONGER, *LONGER], "--judge: is given 2 times, and takes one value"),
         (["rate", "p.jsonl", "--out", "o", "--out", "o2"], "--out: is given 2 times, and takes one value"),
@@ -132,6 +149,7 @@ def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     (tmp_path / "link").symlink_to("p.jsonl")
     (tmp_path / "p.lock").symlink_to("p.jsonl")
     write(tmp_path, "locked", "poetry.lock")
+    write(tmp_path, "id,verdict\nx,A", "v.csv")
     (tmp_path / "zero.txt").symlink_to("/dev/zero")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "broken").mkdir()
@@ -140,7 +158,7 @@ def test_bad_usage(tmp_path, monkeypatch, capsys, arguments, wanted):
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and wanted in said and said.count("\n") == 1
-    assert sorted(os.listdir(tmp_path)) == before
+    assert sorted(os.listdir(tmp_path)) == before and (tmp_path / "p.jsonl").read_text() == GOOD
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
@@ -208,7 +226,6 @@ def test_accuracy_line(judge_file):
     assert re.search(r"accuracy 50\.0% \(95% interval [\d.]+% to [\d.]+%; n = 4 labelled pairs, 2 questions;", err)
     assert "both orders combined" in err
     assert "labelled" not in judge_file("baseline/longer", rows=[GOOD])[2]
-    assert "not defined for one question" in judge_file("baseline/longer", rows=[pair_line(label="A")])[2]
 
 
 def test_what_a_row_may_not_have_meant_is_told(judge_file):
@@ -220,12 +237,14 @@ def test_what_a_row_may_not_have_meant_is_told(judge_file):
     assert "note: rows with a label that most of their votes contradict: 1 of 2\n" in said
 
 
-def test_standard_output(tmp_path):
-    path = write(tmp_path, GOOD + "\n" + pair_line(id="\ud800é"))
-    done = run_command("judge", path, "--out", "-", *LONGER, env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"})
+def test_standard_input_and_output(tmp_path):
+    rows, locale = GOOD + "\n" + pair_line(id="\ud800é"), os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = run_command("judge", "-", "--out", "-", *LONGER, input=rows, env=locale, cwd=tmp_path)
     assert done.returncode == 0
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["x", "\ud800é"]
-    assert os.listdir(tmp_path) == [path.name]
+    done = run_command("judge", "-", "--out", "o.jsonl", *LONGER, input="{}", cwd=tmp_path)
+    assert done.returncode == 2 and "/dev/stdin, line 1: field 'question' is missing" in done.stderr
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_reader_that_goes_away(tmp_path):
@@ -308,20 +327,12 @@ def test_failures_of_one_kind_are_shown_a_few_times_and_counted(judge_file, use_
     assert err.endswith("  and 15 more, for the same reasons\n")
 
 
-def test_a_judge_that_read_a_part_says_so(judge_file, use_judge, tmp_path):
-    judge = use_judge(CountingJudge())
-    judge.judge = lambda asked: [Reply("tie", truncated=9 * (r.question == "q3") or None) for r in asked]
-    summary = tmp_path / "summary.json"
-    _, rows, err = judge_file("any", "--summary", str(summary), rows=many().splitlines())
-    assert [row["id"] for row in rows if row["truncated"]] == [3] and rows[0]["truncated"] is False
-    assert "1 of 20 pairs are truncated: a response is too long, the judge read a part" in err
-    assert json.loads(summary.read_text())["truncated"] == 1
-
-
-def test_the_shipped_judge_says_which_responses_it_read_in_part(judge_file):
+def test_the_shipped_judge_says_which_responses_it_read_in_part(judge_file, tmp_path):
     rows = [pair_line(id=n, response_a="word " * length) for n, length in enumerate((20, 2000))]
-    _, written, err = judge_file("encoder/minilm", rows=rows)
-    assert [row["truncated"] for row in written] == [False, True] and "1 of 2 pairs are truncated" in err
+    _, written, err = judge_file("encoder/minilm", "--summary", str(tmp_path / "s.json"), rows=rows)
+    assert [row["truncated"] for row in written] == [False, True]
+    assert "1 of 2 pairs are truncated: a response is too long, the judge read a part" in err
+    assert json.loads((tmp_path / "s.json").read_text())["truncated"] == 1
 
 
 def test_pairs_without_a_verdict_are_counted(judge_file, use_judge):
@@ -331,7 +342,7 @@ def test_pairs_without_a_verdict_are_counted(judge_file, use_judge):
     code, rows, err = judge_file("any", rows=many().splitlines())
     said = "1 of 20 pairs have no verdict because the reply could not be read; the first: 'Well, that depends.'"
     assert code == 0 and said in err
-    assert [row["id"] for row in rows if row["status"] == "unparsed"] == [3]
+    assert [row["id"] for row in rows if row["status"] == "unparsed"] == [3] and rows[0]["truncated"] is False
 
 
 def test_what_was_paid_for_is_kept(tmp_path, capsys, use_judge, own_store):
@@ -359,10 +370,8 @@ class Changing(CountingJudge):
 
 
 def replies_in(store):
-    with sqlite3.connect(store) as connection:
-        rows = connection.execute("SELECT input, reply FROM replies").fetchall()
-    connection.close()
-    return dict(rows)
+    with closing(sqlite3.connect(store)) as connection:
+        return dict(connection.execute("SELECT input, reply FROM replies"))
 
 
 def test_fresh_asks_again_and_no_old_reply_goes_before_a_new_one_is_there(tmp_path, capsys, use_judge, own_store):
@@ -401,10 +410,8 @@ QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 
 @QUICK
 @given(rows=st.lists(ROWS, max_size=4))
-def test_random_json_ends_with_0_or_with_2_and_one_line_of_error(run_file, rows):
-    code, written, err = run_file(
-        "judge", "--judge", "baseline/first", "--no-resume", "--quiet", rows=map(json.dumps, rows)
-    )
+def test_random_json_ends_with_0_or_with_2_and_one_line_of_error(judge_file, run_file, rows):
+    code, written, err = judge_file("baseline/first", "--no-resume", "--quiet", rows=map(json.dumps, rows))
     assert code in (0, 2) and (written is not None) == (code == 0)
     if code == 2:
         assert err.startswith(f"error: {run_file.path}") and err.count("\n") == 1

@@ -6,6 +6,7 @@ import pytest
 
 from judgekit.cli import main
 from judgekit.data.pairfile import read_pairs
+from judgekit.records import Turn
 
 
 def said(*texts):
@@ -23,24 +24,11 @@ def human(*texts):
     return "".join(f"\n\n{('Human', 'Assistant')[n % 2]}: {text}" for n, text in enumerate(texts))
 
 
-ARENA = {"model_a": "x", "model_b": "y", "judge": "arena_user_1", "turn": 1, "language": "English"}
+ARENA = {"conversation_a": said("Q", "a"), "conversation_b": said("Q", "b"), "model_a": "x", "model_b": "y", "turn": 1}
 # Name of a format to a row of its real schema (less some fields that are not read), and id, question, responses, label.
 ROWS = {
-    "chatbot-arena": (
-        ARENA
-        | {
-            "question_id": "q",
-            "winner": "tie (bothbad)",
-            "conversation_a": said("Q", "a"),
-            "conversation_b": said("Q", "b"),
-        },
-        [("q", "Q", "a", "b", "tie")],
-    ),
-    "mt-bench": (
-        ARENA
-        | {"question_id": 81, "winner": "model_b", "conversation_a": said("Q", "a"), "conversation_b": said("Q", "b")},
-        [("1", "Q", "a", "b", "B")],
-    ),
+    "chatbot-arena": (ARENA | {"question_id": "q", "winner": "tie (bothbad)"}, [("q", "Q", "a", "b", "tie")]),
+    "mt-bench": (ARENA | {"question_id": 81, "winner": "model_b"}, [("1", "Q", "a", "b", "B")]),
     "lmarena": (
         {"id": "u", "winner": "both_bad", "conversation_a": parts("Q", "a"), "conversation_b": parts("Q", "b")},
         [("u", "Q", "a", "b", "tie")],
@@ -50,14 +38,7 @@ ROWS = {
         [("q", "Q", "a", "b", "A")],
     ),
     "alpaca-eval": (
-        {
-            "instruction": "Q",
-            "output_1": "a",
-            "output_2": "b",
-            "generator_1": "x",
-            "generator_2": "y",
-            "preference": 1.98,
-        },
+        {"instruction": "Q", "output_1": "a", "output_2": "b", "generator_1": "x", "preference": 1.98},
         [("1", "Q", "a", "b", "B")],
     ),
     "hh": ({"chosen": human("Q", "a"), "rejected": human("Q", "b")}, [("1", "Q", "a", "b", "A")]),
@@ -66,15 +47,7 @@ ROWS = {
         [("p", "Q", "a", "b", "A")],
     ),
     "rewardbench": (
-        {
-            "id": 3,
-            "prompt": "Q",
-            "chosen": "a",
-            "chosen_model": "x",
-            "rejected": "b",
-            "rejected_model": "y",
-            "subset": "hep",
-        },
+        {"id": 3, "prompt": "Q", "chosen": "a", "chosen_model": "x", "rejected": "b", "subset": "hep"},
         [("3", "Q", "a", "b", "A")],
     ),
     "rewardbench2": (
@@ -83,12 +56,7 @@ ROWS = {
     ),
     "rm-bench": (
         {"id": 1, "prompt": "Q", "chosen": ["a", "b"], "rejected": ["c", "d"], "domain": "chat"},
-        [
-            ("1/1", "Q", "a", "c", "A"),
-            ("1/2", "Q", "a", "d", "A"),
-            ("1/3", "Q", "b", "c", "A"),
-            ("1/4", "Q", "b", "d", "A"),
-        ],
+        [(f"1/{n}", "Q", *responses, "A") for n, responses in enumerate(("ac", "ad", "bc", "bd"), 1)],
     ),
     "judgebench": (
         {"pair_id": "j", "source": "mmlu", "question": "Q", "response_A": "a", "response_B": "b", "label": "B>A"},
@@ -127,43 +95,30 @@ def test_a_published_form_is_read_by_its_name(tmp_path, name):
 
 def test_ids_that_no_other_command_takes_are_counted(tmp_path, capsys):
     row = {"id": 1, "question": "Q", "response_a": "a", "response_b": "b"}
-    names = (f"{name}={name}" for name in row)
-    options = [option for name in names for option in ("--map", name)]
+    options = [f"--map={name}={name}" for name in row]
     assert main(["convert", written(tmp_path, row, row), "--out", str(tmp_path / "o"), *options]) == 0
     assert "note: ids that stand more than once, which no other command takes: 1 of 2" in capsys.readouterr().err
 
 
-def test_every_form_is_tried(capsys):
-    assert main(["list", "formats"]) == 0
-    assert capsys.readouterr().out.split() == list(ROWS)
+NUMBERS = {
+    "helpsteer3": ("overall_preference", [(-3, "A"), (-1, "A"), (0, "tie"), (1, "B"), (3, "B")]),
+    "alpaca-eval": ("preference", [(1, "A"), (1.0, "A"), (2.0, "B"), (1.5, "tie"), (0, "tie"), (1.2, "A")]),
+}
 
 
-@pytest.mark.parametrize(("value", "label"), [(-3, "A"), (-1, "A"), (0, "tie"), (1, "B"), (3, "B")])
-def test_a_number_says_which_is_better(tmp_path, value, label):
-    nothing = ROWS["helpsteer3"][0] | {"overall_preference": float("nan")}
-    row = ROWS["helpsteer3"][0] | {"overall_preference": value}
-    assert [pair.label for pair in convert(tmp_path, [nothing, row], "--format", "helpsteer3")[1]] == [label]
-
-
-@pytest.mark.parametrize(("value", "label"), [(1, "A"), (1.0, "A"), (2.0, "B"), (1.5, "tie"), (0, "tie"), (1.2, "A")])
-def test_alpaca_evals_preference(tmp_path, value, label):
-    row = ROWS["alpaca-eval"][0] | {"preference": value}
-    assert convert(tmp_path, [row], "--format", "alpaca-eval")[1][0].label == label
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_says_which_is_better(tmp_path, name):
+    field, meant = NUMBERS[name]
+    rows = [ROWS[name][0] | {field: value} for value in (float("nan"), *(value for value, _ in meant))]
+    pairs = convert(tmp_path, rows, "--format", name)[1]
+    assert [pair.label for pair in pairs] == [label for _, label in meant]
 
 
 def test_what_both_share_is_the_conversation(tmp_path):
     context = said("Hi", "Hello", "Q")
     row = ROWS["ultrafeedback"][0] | {"chosen": [*context, said("", "a")[1]], "rejected": [*context, said("", "b")[1]]}
     (pair,) = convert(tmp_path, [row], "--format", "ultrafeedback")[1]
-    (turn,) = pair.turns
-    assert (turn.question, turn.response_a, turn.response_b, *short(pair)[1:4]) == (
-        "Hi",
-        "Hello",
-        "Hello",
-        "Q",
-        "a",
-        "b",
-    )
+    assert pair.turns == (Turn("Hi", "Hello", "Hello"),) and short(pair)[1:4] == ("Q", "a", "b")
     (row,) = (json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines())
     assert row["question"] == context
 
@@ -180,13 +135,8 @@ def test_what_is_no_pair_is_left_out_and_counted(tmp_path, capsys):
 
 def test_names_of_ones_own(tmp_path):
     row = {"n": 7, "ask": {"text": "Q"}, "answers": ["a", "b"], "best": "second", "gold": "G"}
-    paths = [
-        "question=ask.text,response_a=answers.0,response_b=answers.1",
-        "id=n",
-        "label=best",
-        "reference=gold",
-    ]
-    maps = [word for path in paths for word in ("--map", path)]
+    texts = "question=ask.text,response_a=answers.0,response_b=answers.1"
+    maps = [f"--map={paths}" for paths in (texts, "id=n", "label=best", "reference=gold")]
     code, (pair,) = convert(tmp_path, [row], *maps, "--label", "first=A", "--label", "second=B")
     assert code == 0 and (*short(pair), pair.reference) == ("7", "Q", "a", "b", "B", "G")
 
@@ -201,12 +151,13 @@ def test_long_numbers_and_ids_that_are_null(tmp_path):
 def test_annotators_columns_become_votes_and_their_majority_the_label(tmp_path):
     maps = [f"--map=votes.{who}={path}" for who, path in (("ann", "r 1"), ("bob", "r 2"), ("cid", "A"))]
     maps += ["--label", "left=A", "--label", "same=tie"]
-    row = {"q": "Q", "a": "a", "b": "b", "r 1": "left", "r 2": "left", "A": "same"}
+    row = TEXTS | {"r 1": "left", "r 2": "left", "A": "same"}
     code, pairs = convert(tmp_path, [row, row | {"r 1": ""}], *MAPS, *maps)
     assert code == 0 and [pair.label for pair in pairs] == ["A", None]
     assert [pair.votes for pair in pairs] == [{"ann": "A", "bob": "A", "cid": "tie"}, {"bob": "A", "cid": "tie"}]
 
 
+TEXTS = {"q": "Q", "a": "a", "b": "b"}
 MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
 
 
@@ -220,25 +171,13 @@ MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
         ({}, MAPS[:4], "--map response_b=PATH is missing"),
         ({}, [*MAPS, "--map", "winner=w"], "--map winner: a pair has question, "),
         ({}, ["--map", "asked=q", *MAPS[2:]], "--map asked: a pair has question, "),
-        (
-            {"q": "Q", "a": "a", "b": "b", "v": "left"},
-            [*MAPS, "--map", "votes.ann=v"],
-            "line 1: field 'v' is 'left', not one of A, B, tie",
-        ),
+        (TEXTS | {"v": "left"}, [*MAPS, "--map", "votes.ann=v"], "line 1: field 'v' is 'left', not one of A, B, tie"),
         ({}, [*MAPS, "--map", "label"], "--map label: write NAME=VALUE"),
         ({}, [*MAPS, "--label", "x=C"], "--label x: write VALUE=A, "),
         ({"q": "Q", "a": "a"}, MAPS, "line 1: field 'b' is missing (the row has: q, a)"),
-        ({"q": "Q", "a": "a", "b": 3}, MAPS, "line 1: field 'response_b' is the number 3, not text"),
-        (
-            {"q": "Q", "a": "a", "b": "b", "l": "x"},
-            [*MAPS, "--map", "label=l"],
-            "line 1: field 'l' is 'x', not one of A, B, tie",
-        ),
-        (
-            {"q": "Q", "a": "a", "b": "b"},
-            [*MAPS[:4], "--map", "response_b=b.0"],
-            "field 'b.0' has no '0', for it is text",
-        ),
+        (TEXTS | {"b": 3}, MAPS, "line 1: field 'response_b' is the number 3, not text"),
+        (TEXTS | {"l": "x"}, [*MAPS, "--map", "label=l"], "line 1: field 'l' is 'x', not one of A, B, tie"),
+        (TEXTS, [*MAPS[:4], "--map", "response_b=b.0"], "field 'b.0' has no '0', for it is text"),
         ({"chosen": [1], "rejected": []}, ["--format", "ultrafeedback"], "field 'prompt_id' is missing"),
         (
             {"chosen": "x", "rejected": [], "prompt_id": 1},
@@ -255,7 +194,7 @@ def test_bad_rows_and_bad_words(tmp_path, capsys, row, options, words):
     assert told.startswith("error: ") and words in told
 
 
-@pytest.mark.parametrize("kind", ["judges", "prompts", "sets", "probes", "models"])
+@pytest.mark.parametrize("kind", ["judges", "prompts", "sets", "probes", "models", "formats"])
 def test_names_are_listed(capsys, kind):
     assert main(["list", kind]) == 0
     names = capsys.readouterr().out.splitlines()
@@ -265,5 +204,7 @@ def test_names_are_listed(capsys, kind):
         "sets": "pandalm",
         "probes": "gsm8k-binary",
         "models": "smollm2-135m",
+        "formats": "hh",
     }
     assert known[kind] in names and len(set(names)) == len(names) > 1
+    assert kind != "formats" or names == list(ROWS), "each is tried above"

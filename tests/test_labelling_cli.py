@@ -46,10 +46,6 @@ def test_what_is_wrong_is_named(folder, capsys):
     assert not (folder / "votes.jsonl").exists()
     (folder / "votes.jsonl").write_text("{}\n")
     assert "votes.jsonl, line 1: field 'item_id' is missing" in refused(capsys)
-    before = (folder / "pairs.jsonl").read_bytes()
-    assert main(["label", "pairs.jsonl", "--votes", "pairs.jsonl", "--annotator", "ann"]) == 2
-    assert "is the input file itself" in capsys.readouterr().err
-    assert (folder / "pairs.jsonl").read_bytes() == before
 
 
 def test_a_file_or_a_port_in_use_is_named(folder, capsys):

@@ -7,13 +7,13 @@ from contextlib import closing
 import pytest
 import yaml
 from notebook_functions import run_cells
+from test_pairfile import CHOSEN
 from tiny_causal import save_adapter, save_reward
 
 from judgekit.cli import main
 from judgekit.data.catalogue import load_set, set_hashes
 from judgekit.data.declared import DeclaredError
 from judgekit.data.files import sha256_of
-from judgekit.data.pairfile import read_pairs
 from judgekit.data.paths import PACKAGE, PRETRAINED
 from judgekit.judges import load_judge
 from judgekit.people.labelling.votefile import Vote, VoteFile
@@ -56,7 +56,9 @@ def test_a_run_is_made_that_the_workflow_takes(project):
     assert given["33_measure_agreement"]["voted"] == ["mine"]
     assert given["61_calibration"]["sets"] == {"mine": ["mine", "label"], "mine_votes": ["mine", "votes"]}
     assert protocol_of("mine").rule == "both_right" and protocol_of("mine").labels == ("A", "B", "tie")
-    assert [pair.label for pair in load_set("mine")[:3]] == ["A", "B", None]
+    assert [(pair.label, pair.votes) for pair in load_set("mine")[:3]] == [
+        ("A", {"ann": "A", "bob": "A", "cat": "tie"}), ("B", {"ann": "B"}), (None, {"ann": "A", "bob": "B"})
+    ]  # fmt: skip
     assert set_hashes(["mine"]) == {"mine": sha256_of("pairs.jsonl")}
     assert latex.own_title("mine") == "Ours & theirs" and latex.own_title("laptop") is None
 
@@ -85,9 +87,8 @@ def test_people_s_votes_become_labels(project):
     cast = [(f"q{n}", who, "A" if n % 2 else "B") for n in range(40) for who in ("ann", "bob")]
     voted(project, *cast, ("q0", "bob", None), ("q1", "bob", "tie"), ("q1", "cat", "tie"))
     assert new(project, "--votes", "votes.jsonl") == 0
-    assert "41_verbosity_bias" in jobs_of("mine") and read_parameters("mine", "33_measure_agreement")["voted"] == [
-        "mine"
-    ]
+    assert "41_verbosity_bias" in jobs_of("mine")
+    assert read_parameters("mine", "33_measure_agreement")["voted"] == ["mine"]
     first, second, third, *_, sixth = load_set("mine")[:6]
     assert (first.votes, first.label) == ({"ann": "B"}, "B")  # one was taken back
     assert (second.votes, second.label) == ({"ann": "A", "bob": "tie", "cat": "tie"}, "tie")
@@ -95,23 +96,20 @@ def test_people_s_votes_become_labels(project):
     assert sixth.votes == {"ann": "A", "bob": "A"} and sixth.item_id == "q5"
 
 
-def test_votes_that_fit_no_pair_are_refused(project, capsys):
-    voted(project, ("q0", "ann", "A"), ("q40", "ann", "A"))
+@pytest.mark.parametrize(
+    ("vote", "texts", "row", "said"),
+    [
+        ("q40", None, None, "bob voted on 'q40', which is none of the pairs"),
+        ("q3", "0" * 16, None, "votes.jsonl: ann voted on 'q0' when it had other texts"),
+        ("q0", None, CHOSEN | {"id": "q0"}, "pairs.jsonl, line 1: field 'chosen' is preferred already"),
+    ],
+)
+def test_votes_that_fit_no_pair_are_refused(project, capsys, vote, texts, row, said):
+    voted(project, ("q0", "ann", "A"), (vote, "bob", "A"), pair=texts)
+    if row:
+        (project / "pairs.jsonl").write_text(f"{json.dumps(row)}\n")
     assert new(project, "--votes", "votes.jsonl") == 2
-    assert "ann voted on 'q40', which is none of the pairs" in capsys.readouterr().err
-    row = {"prompt": "Q?", "chosen": "yes", "rejected": "no", "id": "q0"}
-    (project / "pairs.jsonl").write_text(f"{json.dumps(row)}\n")
-    voted_on = [line for line in (project / "votes.jsonl").read_text().splitlines() if "q40" not in line]
-    (project / "votes.jsonl").write_text("\n".join(voted_on) + "\n")
-    assert new(project, "--votes", "votes.jsonl") == 2
-    assert "pairs.jsonl, line 1: field 'chosen' is preferred already" in capsys.readouterr().err
-    assert not (project / "params" / "mine").exists()
-
-
-def test_votes_on_other_texts_are_refused(project, capsys):
-    voted(project, ("q3", "ann", "A"), pair="0" * 16)
-    assert new(project, "--votes", "votes.jsonl") == 2
-    assert "votes.jsonl: ann voted on 'q3' when it had other texts" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert not (project / "params" / "mine").exists()
 
 
@@ -180,30 +178,25 @@ def test_a_protocol_of_ones_own_takes_three_lines(project):
         (folder / "sets.yaml").write_text(text)
         assert (protocol_of("ours").rule, protocol_of("ours").labels) == found
     assert len(load_set("ours")) == 60
-    for text, words in {
-        "ours: {file: pairs.jsonl, protocol: {rule: best}}": "protocol of the set 'ours'.*rule",
-        "ours: {file: pairs.jsonl, protocol: {speed: 2}}": "protocol of the set 'ours'.*speed",
-        "ours: {protocol: both_right}": "params/mine/sets.yaml: ours.file: Field required",
-        "ours: {file: a, path: b}": "ours.path: Extra inputs",
-    }.items():
-        (folder / "sets.yaml").write_text(text)
-        with pytest.raises(DeclaredError, match=words):
-            protocol_of("ours")
 
 
-def test_a_set_does_not_take_the_name_of_another(project):
-    (project / "params" / "mine").mkdir()
-    (project / "params" / "mine" / "sets.yaml").write_text("pandalm: {file: pairs.jsonl}")
-    with pytest.raises(DeclaredError, match="'pandalm', which is known by that name"):
-        load_set("pandalm")
-
-
-def test_two_runs_do_not_mean_different_sets_by_one_name(project):
-    for run, file in {"one": "pairs.jsonl", "two": "other.jsonl"}.items():
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ours: {file: pairs.jsonl, protocol: {rule: best}}", "protocol of the set 'ours'.*rule"),
+        ("ours: {file: pairs.jsonl, protocol: {speed: 2}}", "protocol of the set 'ours'.*speed"),
+        ("ours: {protocol: both_right}", "params/two/sets.yaml: ours.file: Field required"),
+        ("ours: {file: a, path: b}", "ours.path: Extra inputs"),
+        ("theirs: {file: other.jsonl}", r"params/two/sets\.yaml: another run declares another set 'theirs'"),
+        ("pandalm: {file: pairs.jsonl}", "'pandalm', which is known by that name"),
+    ],
+)
+def test_a_set_that_is_declared_wrongly_is_told(project, text, words):
+    for run, declared in {"one": "theirs: {file: pairs.jsonl}", "two": text}.items():
         (project / "params" / run).mkdir()
-        (project / "params" / run / "sets.yaml").write_text(f"ours: {{file: {file}}}")
-    with pytest.raises(DeclaredError, match=r"params/two/sets\.yaml: another run declares another set 'ours'"):
-        load_set("ours")
+        (project / "params" / run / "sets.yaml").write_text(declared)
+    with pytest.raises(DeclaredError, match=words):
+        (load_set if "protocol" not in text else protocol_of)(text.partition(":")[0])
 
 
 def test_a_set_of_the_hub_is_read_at_its_revision(project, monkeypatch):
@@ -226,28 +219,6 @@ def test_a_set_of_the_hub_is_read_at_its_revision(project, monkeypatch):
         else:
             with pytest.raises(DeclaredError, match=words):
                 load_set("ours")
-
-
-@pytest.mark.parametrize(
-    ("votes", "said"),
-    [
-        ("A", "field 'votes' is text, not an object from annotator to label"),
-        (["A"], "field 'votes' is a list, not an object"),
-        ({"ann": "C"}, "field 'votes.ann' is 'C', not A, B or tie"),
-        ({"ann": 1}, "field 'votes.ann' is the number 1, not text"),
-    ],
-)
-def test_faulty_votes_are_named(tmp_path, votes, said):
-    row = {"question": "Q?", "response_a": "a", "response_b": "b", "votes": votes}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
-    with pytest.raises(ValueError, match=said):
-        read_pairs(tmp_path / "pairs.jsonl")
-
-
-def test_votes_are_read_and_their_majority_is_the_label(project):
-    pairs = read_pairs("pairs.jsonl")
-    assert pairs[0].votes == {"ann": "A", "bob": "A", "cat": "tie"} and pairs[1].votes == {"ann": "B"}
-    assert [pair.label for pair in pairs[:3]] == ["A", "B", None]
 
 
 def test_the_report_shows_what_its_notebooks_save():

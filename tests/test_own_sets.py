@@ -17,14 +17,17 @@ from judgekit.studies.data_mixture import read_cleaned
 from judgekit.training.mixture import source_weights
 
 
+def write_own(path, pairs, said):
+    """Pairs with their labels or votes, as a user's file has them."""
+    fields = ("question", "response_a", "response_b", said)
+    rows = [{"id": n} | {field: getattr(pair, field) for field in fields} for n, pair in enumerate(pairs)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
 @pytest.fixture
 def own(tmp_path):
-    """A set of labelled pairs with votes, as a user's file has them."""
-    rows = [
-        {"id": n, "question": p.question, "response_a": p.response_a, "response_b": p.response_b, "votes": p.votes}
-        for n, p in enumerate(load_set("sample_natural")[:12])
-    ]
-    (tmp_path / "own.pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    """A set of pairs with votes."""
+    write_own(tmp_path / "own.pairs.jsonl", load_set("sample_natural")[:12], "votes")
     return f"file:{tmp_path / 'own.pairs.jsonl'}"
 
 
@@ -64,11 +67,7 @@ def test_two_files_of_ones_own_are_cleaned_and_trained_on_as_two_sets(tmp_path, 
     monkeypatch.chdir(tmp_path)
     shares, known = {"file:one.jsonl": 2.0, "file:two.jsonl": 1.0}, load_set("sample_train")
     for name, pairs in zip(shares, (known[:30], known[30:60]), strict=True):
-        rows = [
-            {"id": n, "question": p.question, "response_a": p.response_a, "response_b": p.response_b, "label": p.label}
-            for n, p in enumerate(pairs)
-        ]
-        Path(name.removeprefix("file:")).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        write_own(Path(name.removeprefix("file:")), pairs, "label")
     tables = {}
     given = {"corpora": [*shares], "held_out": [], "answers": [*shares], "validation_share": 0.2}
     given["save_data"] = lambda run, name, frame: tables.update({name: frame})
@@ -76,8 +75,7 @@ def test_two_files_of_ones_own_are_cleaned_and_trained_on_as_two_sets(tmp_path, 
     split, answers = tables["training_split"], tables["training_answers"]
     cleaned = read_cleaned(split, answers, shares, [*shares], None, None)
     assert {pair.benchmark for pair in cleaned.train} == set(cleaned.validation) == set(shares)
-    question_of = {("file:one.jsonl", str(n)): p.question for n, p in enumerate(known[:30])}
-    question_of |= {("file:two.jsonl", str(n)): p.question for n, p in enumerate(known[30:60])}
+    question_of = {([*shares][n // 30], str(n % 30)): p.question for n, p in enumerate(known[:60])}
     for item in [*cleaned.train, *cleaned.answers, *cleaned.held_out_answers]:
         assert item.question == question_of[item.benchmark, item.item_id]
     assert cleaned.answers and len(source_weights(cleaned.train, shares)) == len(cleaned.train)
@@ -88,11 +86,8 @@ def test_two_files_of_ones_own_are_cleaned_and_trained_on_as_two_sets(tmp_path, 
 
 def test_votes_that_are_too_few_are_counted(own):
     space = functions_of("62_replace_annotators")
-    (text,) = (
-        text
-        for text, _ in code_of(project_root() / "notebooks/62_replace_annotators.ipynb")
-        if "refused = {}, {}" in text
-    )
+    cells = code_of(project_root() / "notebooks/62_replace_annotators.ipynb")
+    (text,) = [text for text, _ in cells if "refused = {}, {}" in text]
     found = vars(space) | {"people": {}, "labels": {}, "scales": {}}
     with pytest.raises(AssertionError, match="no judge can be held against people"):
         exec(compile(text, "62", "exec"), found)

@@ -284,16 +284,10 @@ def test_rows_of_lists_and_lines(authored_mirror):
     assert read_rows(pinned("rows.json", content))[0].whole("a") == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "file", "words"),
-    [
-        (b'{"a": 1}\n{"a": ', "f.jsonl", "f.jsonl:1: is not JSON"),
-        (b"[", "f.json", "f.json: is not JSON"),
-    ],
-)
-def test_malformed_files_are_named(authored_mirror, text, file, words):
+@pytest.mark.parametrize(("file", "text", "line"), [("f.jsonl", b'{"a": 1}\n{"a": ', ":1"), ("f.json", b"[", "")])
+def test_malformed_files_are_named(authored_mirror, file, text, line):
     authored_mirror(file, text)
-    with pytest.raises(DataError, match=re.escape(words)):
+    with pytest.raises(DataError, match=re.escape(f"{file}{line}: is not JSON")):
         read_rows(pinned(file, text))
 
 

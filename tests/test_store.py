@@ -1,6 +1,5 @@
 """judgekit.scoring.store: a verdict that was put is there, whatever happens to the process."""
 
-import json
 import multiprocessing
 import os
 import random
@@ -256,22 +255,17 @@ def test_replies_go_to_parquet_and_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "wanted"),
-    [
-        ({"reply": json.dumps({"verdict": "second", "status": "ok"})}, "row 2: its checksum does not fit it"),
-        ({"sample": 7}, "row 2: its checksum"),
-        ({"reply": None}, "row 2: its checksum"),
-        ({"checksum": None}, "row 2: its checksum"),
-    ],
+    "change",
+    [{"reply": '{"verdict": "second", "status": "ok"}'}, {"sample": 7}, {"reply": None}, {"checksum": None}],
 )
-def test_a_row_that_is_not_what_was_written_is_refused_and_nothing_is_added(tmp_path, store, change, wanted):
+def test_a_row_that_is_not_what_was_written_is_refused_and_nothing_is_added(tmp_path, store, change):
     put(store, {"a": Reply("first"), "b": Reply("first")})
     store.to_parquet(tmp_path / "r.parquet")
     rows = pq.read_table(tmp_path / "r.parquet").to_pylist()
     rows[1] |= change
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "r.parquet")
     with VerdictStore(":memory:") as other:
-        with pytest.raises(ValueError, match=rf"r\.parquet, {wanted}.*nothing was added"):
+        with pytest.raises(ValueError, match=r"r\.parquet, row 2: its checksum does not fit it; nothing was added"):
             other.add_parquet(tmp_path / "r.parquet")
         assert other.count() == 0
 
