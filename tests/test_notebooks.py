@@ -53,6 +53,17 @@ def test_code_cells_are_short_and_the_package_owns_every_long_function(path):
     assert all(ids) and 5 <= len(set(ids)) == len(ids) <= MAX_CELLS
 
 
+@each
+def test_no_cell_reads_what_several_earlier_ones_have_shown(path):
+    """At dda19e23 one of 40 read the judges of its tables there, and got another cell's frame: none was repaired."""
+    makers = 0
+    for text, _ in code_of(path):
+        uses = [node.ctx for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and node.id == "shown"]
+        makes = any(isinstance(use, ast.Store) for use in uses)
+        assert makes or not uses or makers < 2, text
+        makers += makes
+
+
 def test_the_list_names_every_notebook_and_numbers_are_used_once():
     listed = yaml.safe_load((ROOT / "notebooks" / "notebooks.yaml").read_text(encoding="utf-8"))
     assert sorted(listed) == [path.stem for path in NOTEBOOKS]
