@@ -211,6 +211,19 @@ def test_a_build_that_failed_is_made_once_the_fault_is_mended(project):
 
 
 @needs_lualatex
+def test_a_report_that_was_compiled_before_its_supplement_is_compiled_again(project):
+    """At dda19e23 its references stayed lost, since nothing that latexmk watches had changed."""
+    save_results("laptop", "10_x", {"a.b": Number(0.5)})
+    preamble = r"\usepackage{results}\usepackage{xr}\externaldocument[S:]{build/\run/supplement}"
+    write_document(project, r"\result{a.b} \ref{S:s}", preamble)
+    with pytest.raises(latex.BuildError, match="Reference `S:s'"):
+        latex.build("laptop", "report")
+    supplement = r"\documentclass{article}\begin{document}\section{A}\label{s}\end{document}"
+    (project / "report" / "supplement.tex").write_text(supplement)
+    assert latex.build("laptop", "supplement").is_file() and latex.build("laptop", "report").is_file()
+
+
+@needs_lualatex
 def test_a_document_is_compiled_again_only_if_something_changed(project):
     save_results("laptop", "10_x", {"a.b": Number(0.5)})
     write_document(project, r"\result{a.b}")
