@@ -201,13 +201,13 @@ def heat(
     down = [name for name in down if name in set(table[y])]
     across = down if set(across) == set(down) else across  # everybody against everybody
     cells = table.pivot(index=y, columns=x, values="value").reindex(index=down, columns=across).astype(float)
-    form = "+.0f" if limit else ".0f"
-    texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{form}}".replace("-", "−"))
+    texts = cells.map(lambda v: "" if np.isnan(v) else f"{100 * v:{'+' if limit else ''}.0f}".replace("-", "−"))
     texts = texts.replace({"+0": "0", "−0": "0"})
     colours = {"cmap": "PuOr", "vmin": -limit, "vmax": limit} if limit else {"cmap": "Greys", "vmin": 0, "vmax": 1.25}
     shades = np.sqrt(cells) if root else cells
     sns.heatmap(shades, annot=texts, fmt="", cbar=False, ax=ax, linewidths=0.4, annot_kws={"size": 7}, **colours)
-    for text, face in zip(ax.texts, ax.collections[0].get_facecolor()[cells.notna().to_numpy().ravel()], strict=True):
+    faces: Any = ax.collections[0].get_facecolor()
+    for text, face in zip(ax.texts, faces[cells.notna().to_numpy().ravel()], strict=True):
         text.set_color("w" if sns.utils.relative_luminance(face) < 0.18 else "k")  # what stands out more
     if clear:
         told = table.pivot(index=y, columns=x, values=clear).reindex(index=down, columns=across)
