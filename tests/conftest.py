@@ -130,7 +130,7 @@ def reader(tmp_path_factory):
 @pytest.fixture
 def exact(monkeypatch):
     """Language models compute in float32 where nothing else is set, as on a processor without bfloat16."""
-    monkeypatch.setattr("judgekit.judges.hf.native_bf16", lambda: False)
+    monkeypatch.setattr("judgekit.judges.hf.native_bf16", lambda device: device != "cpu")
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def probabilities(replies):
 
 @pytest.mark.parametrize(("native", "dtype"), [(True, "bfloat16"), (False, "float32")])
 def test_numbers_are_those_that_the_processor_multiplies(tiny, native, dtype, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.hf.native_bf16", lambda: native)
+    monkeypatch.setattr("judgekit.judges.hf.native_bf16", lambda device: device != "cpu" or native)
     judge = judge_of(tiny, device="cpu", mode="one_pass")
     judge.load()
     assert judge.engine.model.dtype == getattr(torch, dtype) and f'"dtype": "{dtype}"' in judge.decoding

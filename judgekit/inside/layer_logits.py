@@ -168,8 +168,7 @@ class LayerReader:
 
     def __init__(self, name: str, device: str = "auto", dtype: str = "float32") -> None:
         files, device = model_files(name), device_of(device)
-        auto = "float32" if device == "cpu" and not native_bf16() else "bfloat16"
-        dtype = auto if dtype == "auto" else dtype
+        dtype = ("bfloat16" if native_bf16(device) else "float32") if dtype == "auto" else dtype
         config, tokenizer = config_and_tokenizer(files, name)
         self.name = name
         self.fingerprint = fingerprint_of(files.digest, dtype)

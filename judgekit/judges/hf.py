@@ -76,7 +76,7 @@ def computing(settings: Any, batch_tokens: Mapping[str, int] = BATCH_TOKENS) -> 
     """Device, type of numbers and tokens at once that settings name, or that suit this machine."""
     device = device_of(getattr(settings, "device", "auto"))
     kind = torch.device(device).type
-    auto = "float32" if kind == "cpu" and not native_bf16() else "bfloat16"
+    auto = "bfloat16" if native_bf16(kind) else "float32"
     budget = getattr(settings, "batch_tokens", None) or batch_tokens.get(kind, batch_tokens["cuda"])
     return device, auto if settings.dtype == "auto" else settings.dtype, budget
 

@@ -41,14 +41,15 @@ def padded_length(n: int) -> int:
     return -(-n // STEP) * STEP
 
 
-def native_bf16() -> bool:
-    """Whether a CPU computes in bfloat16: as JUDGEKIT_BF16 (1 or 0) says, else where it multiplies such matrices."""
+def native_bf16(device: str = "cpu") -> bool:
+    """Whether a device computes in bfloat16: a GPU; a CPU as JUDGEKIT_BF16 (1 or 0) says, else if it multiplies such."""
+    if torch.device(device).type != "cpu":
+        return True
     if told := os.environ.get("JUDGEKIT_BF16"):
         if told not in ("0", "1"):
             raise ValueError(f"JUDGEKIT_BF16 is {told!r}: 1 computes in bfloat16 on any processor, 0 on none")
         return told == "1"
-    capabilities = torch.cpu.get_capabilities()
-    return any(capabilities.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))
+    return any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))
 
 
 def device_of(name: str = "auto") -> str:
@@ -58,7 +59,7 @@ def device_of(name: str = "auto") -> str:
 
 def computing_in_bf16(device: str, wanted: bool) -> torch.autocast:
     """Autocast to bfloat16 where it is wanted, and the device multiplies such matrices itself."""
-    return torch.autocast(device, torch.bfloat16, enabled=wanted and (device != "cpu" or native_bf16()))
+    return torch.autocast(device, torch.bfloat16, enabled=wanted and native_bf16(device))
 
 
 def token_batches(lengths: Mapping[Any, int], budget: int) -> Iterator[list[Any]]:

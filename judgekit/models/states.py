@@ -66,7 +66,7 @@ class StateReader:
         self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
         self.model.config.use_cache = False
         self.n_layers = self.model.config.num_hidden_layers + 1  # that can be read, the embedding output among them
-        if bf16 and (self.device != "cpu" or native_bf16()):
+        if bf16 and native_bf16(self.device):
             self.encoder.keep_bf16()
         if top is not None and cache is None and top + 2 < self.n_layers:
             self.n_layers = _cut(self.model, top)
