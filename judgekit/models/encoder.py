@@ -42,7 +42,7 @@ def padded_length(n: int) -> int:
 
 
 def native_bf16(device: str = "cpu") -> bool:
-    """Whether a device computes in bfloat16: a GPU; a CPU as JUDGEKIT_BF16 (1 or 0) says, else if it multiplies such."""
+    """Whether a device computes in bfloat16: a GPU; a CPU as JUDGEKIT_BF16 (1, 0) says, else if it multiplies such."""
     if torch.device(device).type != "cpu":
         return True
     if told := os.environ.get("JUDGEKIT_BF16"):
