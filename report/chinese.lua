@@ -84,6 +84,14 @@ local function between(a, b, quad, keep)
   return nodes
 end
 
+local function last_glyph(head)
+  local found
+  for n in node.traverse(head) do
+    if n.id == GLYPH then found = n elseif n.id == MATH or n.id == HLIST then found = nil end
+  end
+  return found
+end
+
 local function han_like(kind) return kind and kind ~= "latin" end
 
 function zh.space(head)
@@ -119,7 +127,9 @@ function zh.space(head)
       keep = keep or n.penalty >= NEVER
     elseif n.id == GLUE or n.id == RULE or n.id == VLIST or (n.id == KERN and n.subtype == USER_KERN)
       or (n.id == HLIST and n.width ~= 0) then
-      last, typed, keep = nil, nil, false
+      local inside = n.id == HLIST and last_glyph(n.head) -- a mark at the end of a box meets the next one
+      last, typed, keep = inside and class_of(inside.char) == "close" and "close" or nil, nil, false
+      if last then quad = em(inside) end
     end -- all else (links, anchors, hyphenation) is not seen
     n = following
   end
