@@ -6,6 +6,8 @@ import re
 import shutil
 import weakref
 from dataclasses import replace
+from datetime import datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from doc_page import run_python, text_of
 from judged_file import write_pairs
 from papermill import inspect_notebook
 from peft import get_peft_model
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tiny_causal import CHATML, SHAPE, save_tiny, tiny_tokenizer
 from watching import Interrupted, watched
 
@@ -24,6 +26,7 @@ pytest.importorskip("trl", reason="TRL IS MISSING, so training a causal judge is
 
 import trl.trainer.utils as trl_models
 
+from judgekit.data.files import write_json
 from judgekit.data.paths import project_root
 from judgekit.data.sample import load_sample
 from judgekit.judges import load_judge, request_of
@@ -159,10 +162,11 @@ def test_the_share_of_ties_holds_where_a_source_is_repeated():
 
 def test_pairs_that_do_not_fit_are_left_out_and_counted(tmp_path, tiny):
     long = [replace(p, item_id=f"{p.item_id}-long", question=" ".join([p.question] * 60)) for p in (PAIRS[0], NEW[0])]
-    for method in ("sft", "dpo"):
+    for method in ("sft", "dpo", "reward"):
         recipe = CausalRecipe("x", method, max_length=600)
         rows, too_long = token_rows([*PAIRS, long[0]], recipe, tiny_tokenizer())
-        assert (len(rows), too_long) == (40, 1) and token_rows(PAIRS, recipe, tiny_tokenizer())[0] == rows
+        wanted = sum(pair.label != "tie" for pair in PAIRS) if method == "reward" else 40
+        assert (len(rows), too_long) == (wanted, 1) and token_rows(PAIRS, recipe, tiny_tokenizer())[0] == rows
     report = train(tmp_path / "sft", ([*PAIRS, long[0]], [*NEW, long[1]]), base=str(tiny), steps=2)
     assert report["too_long"] == {"train": 1, "validation": 1} and report["data"]["train"] == 40
     with pytest.raises(RecipeError, match="none longer than max_length"):
@@ -199,22 +203,53 @@ def test_a_killed_training_goes_on_to_the_same_losses(tmp_path, tiny, monkeypatc
 
 @pytest.mark.parametrize(
     ("stopped", "steps"),
-    [({"steps": 6, "batch_size": 4}, 6), ({"steps": 40, "lr": 0.5, "patience": 1, "warmup": 0.0}, None)],
-    ids=["the last step", "stopped early"],
+    [
+        ({"steps": 6, "batch_size": 4}, 6),
+        ({"steps": 10, "batch_size": 4, "lr": 0.5, "warmup": 0.0}, 10),  # an epoch, whose best state is not its last
+        ({"steps": 40, "lr": 0.5, "patience": 1, "warmup": 0.0}, None),
+    ],
+    ids=["the last step", "an epoch", "stopped early"],
 )
 def test_a_training_that_was_killed_when_it_was_over_is_only_finished(tmp_path, tiny, monkeypatch, stopped, steps):
-    """At 7ea38f3e it trained on from its last checkpoint: by one step, or to a later state than it had stopped at."""
+    """At 7ea38f3e it trained on from its last checkpoint: by one step, or to a later state than it had stopped at; and
+    at e4594ef1 where the folder had been moved, or it kept the last state for the best one."""
     whole = train(tmp_path / "whole", base=str(tiny), **stopped)
     assert whole["steps"] == steps if steps else whole["best_step"] < whole["steps"] < 40
     with monkeypatch.context() as patched, pytest.raises(Interrupted):
         watched(patched, causal, "_finish", end_at=1)
         train(tmp_path / "parts", base=str(tiny), **stopped)
     calls = watched(monkeypatch, transformers.Trainer, "training_step")
-    again = train(tmp_path / "parts", base=str(tiny), **stopped)
+    (tmp_path / "parts").rename(tmp_path / "moved")
+    again = train(tmp_path / "moved", base=str(tiny), **stopped)
     assert not calls and (again["steps"], again["best_step"]) == (whole["steps"], whole["best_step"])
     assert losses(again) == losses(whole)
-    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts")]
+    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "moved")]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0] | weights[1])
+
+
+def test_a_prompt_does_not_hold_the_day_on_which_it_is_made(monkeypatch):
+    """At e4594ef1 a template that asks for the date itself (gpt-oss) got that of today."""
+    prompts = set()
+    for day in (datetime(2026, 1, 1), datetime(2026, 1, 2)):
+        clock = SimpleNamespace(now=lambda day=day: day)
+        monkeypatch.setattr("transformers.utils.chat_template_utils.datetime", clock)
+        tokenizer = tiny_tokenizer()
+        tokenizer.chat_template = "Today: {{ strftime_now('%Y-%m-%d') }}\n" + CHATML
+        prompts.add(ChatTokenizer(tokenizer).rendered([{"role": "user", "content": "Hi"}]))
+    (prompt,) = prompts
+    assert "Today: 26 Jul 2024" in prompt
+
+
+def test_an_adapter_that_is_joined_to_the_one_before_it_keeps_the_revision_of_their_base(tmp_path):
+    """At e4594ef1 it named that base without a revision: the newest one."""
+    for name, revision in (("first", "abc"), ("second", None)):
+        config = {"r": 2, "lora_alpha": 2, "modules_to_save": None, "base_model_name_or_path": "owner/model"}
+        write_json(tmp_path / name / "adapter_config.json", config | {"revision": revision})
+        parts = {f"q.lora_{which}.weight": torch.zeros(shape) for which, shape in (("A", (2, 4)), ("B", (4, 2)))}
+        save_file(parts, tmp_path / name / "adapter_model.safetensors")
+    causal._join_adapters(tmp_path / "second", tmp_path / "first")
+    joined = json.loads((tmp_path / "second" / "adapter_config.json").read_text(encoding="utf-8"))
+    assert (joined["revision"], joined["r"], joined["base_model_name_or_path"]) == ("abc", 4, "owner/model")
 
 
 def test_what_a_training_leaves_and_that_its_adapter_is_merged_as_sums_in_float64_say(tmp_path, tiny):

@@ -1,5 +1,6 @@
 """Judges of pairs on hidden states: orders, ties, files, and the tie model."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,12 +11,13 @@ from judgekit.data import paths
 from judgekit.data.files import load_plain
 from judgekit.data.sample import load_sample
 from judgekit.inside import probes
-from judgekit.inside.representations import inputs_of
+from judgekit.inside.representations import StateCache, inputs_of
 from judgekit.inside.saved_probes import ProbeError, SavedProbe, TieModel, load_probe
 from judgekit.judges import Request, UnknownJudge, load_judge, request_of, shipped_judges
 from judgekit.judges.names import slug
 from judgekit.judges.probe import ProbeJudge, load_ties, save_probe_judge
 from judgekit.models.registry import language_models
+from judgekit.models.states import StateReader
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,21 @@ def test_its_fingerprint_is_its_content(folder, tmp_path):
     save_probe_judge(probe, TieModel(0.6, -0.3, 100, 10), tmp_path / "other")
     assert ProbeJudge(tmp_path / "same").fingerprint == judge.fingerprint
     assert ProbeJudge(tmp_path / "other").fingerprint != judge.fingerprint
+
+
+def test_replies_in_two_precisions_have_two_keys(folder, tmp_path, monkeypatch):
+    """At e4594ef1 the wish for bfloat16 stood in the key, whatever the processor did."""
+    judge = ProbeJudge(folder)
+    reader = StateReader(judge.probe.inputs.model, limit=judge.probe.inputs.limit, bf16=True)
+    inputs = replace(judge.probe.inputs, bf16=True, model_fingerprint=reader.fingerprint)
+    save_probe_judge(replace(judge.probe, inputs=inputs), judge.ties, tmp_path / "half")
+    made, states = [], []
+    for told in ("0", "1"):
+        monkeypatch.setenv("JUDGEKIT_BF16", told)
+        made.append(ProbeJudge(tmp_path / "half").fingerprint)
+        cached = StateReader(judge.probe.inputs.model, cache=StateCache(tmp_path / "states"), bf16=True)
+        states.append(cached.read(["A text."])["mean"])
+    assert made[0] != made[1] and not np.array_equal(*states)
 
 
 def test_responses_that_it_reads_in_part_are_counted(folder):

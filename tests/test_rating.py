@@ -178,6 +178,12 @@ def test_dates_of_a_parquet_file_are_carried_along_as_iso_text(folder, tmp_path,
     assert {(row["asked"], row["on"]) for row in rated} == {("2026-01-31T12:30:00", "2026-01-31")} and len(rated) == 2
 
 
+def test_answers_that_are_read_in_part_are_told(folder, run_file):
+    long = SAMPLES[0] | {"response": "word " * 900}
+    code, _, said = run_file("rate", "--probe", folder, rows=[long, SAMPLES[1]])
+    assert code == 0 and "1 of 2 answers fill the" in said
+
+
 def test_without_a_probe_the_command_says_which_one_rated(run_file):
     code, _, said = run_file("rate", rows=SAMPLES[:1])
     assert code == 0 and "1 rating by gsm8k-binary" in said

@@ -6,10 +6,12 @@ What a worker does is tested without Ray too: requests in, replies out.
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -17,7 +19,8 @@ from test_bulk import lines_of, stored, verdict_of
 from test_cli import read_lines
 from test_pairfile import write
 
-from judgekit.cli.ray_engine import PIECE, Worker
+from judgekit.cli.messages import Stop
+from judgekit.cli.ray_engine import PIECE, RayJudge, Worker
 from judgekit.data.pairfile import read_pairs
 from judgekit.judges import load_judge, request_of
 
@@ -38,11 +41,32 @@ def test_a_worker_replies_as_the_judge_does_here(tmp_path):
     prompt = [*messages, {"role": "user", "content": "2?\ud800"}]
     rows = [{"id": n, "prompt": prompt, "chosen": "c" * n, "rejected": "rr"} for n in range(5)]
     requests = [request_of(pair, "ba") for pair in read_pairs(write(tmp_path, "\n".join(map(json.dumps, rows))))]
-    worker = Worker({"name": "baseline/longer", "label": None, "settings": {}})
+    judge = load_judge("baseline/longer")
+    worker = Worker({"name": "baseline/longer", "label": None, "settings": {}}, (judge.fingerprint, judge.decoding))
     sent = pickle.loads(pickle.dumps(requests))  # noqa: S301 - as Ray does
     replies = pickle.loads(pickle.dumps(worker.replies(7, sent, [0, 1, 2, 4])))  # noqa: S301
-    given = load_judge("baseline/longer").judge(requests)
+    given = judge.judge(requests)
     assert replies == {7 + n: given[n] for n in (0, 1, 2, 4)}
+
+
+def test_a_worker_that_computes_otherwise_than_its_key_says_is_refused_and_the_reason_is_told(tmp_path):
+    """At e4594ef1 what a worker had computed in bfloat16 was kept as the driver's float32, and Ray's own errors ended
+    as unexpected ones."""
+    with pytest.raises(ValueError, match=re.escape('baseline/longer computes {}, not {"dtype": "float32"}')):
+        Worker({"name": "baseline/longer"}, (load_judge("baseline/longer").fingerprint, '{"dtype": "float32"}'))
+    judge = RayJudge(load_judge("baseline/longer"), {}, 1)
+    judge._pool = SimpleNamespace(map_unordered=watched_pool)
+    pair = read_pairs(write(tmp_path, json.dumps({"question": "Q", "response_a": "a", "response_b": "b"})))[0]
+    with pytest.raises(Stop, match=r"Ray gave up \(ValueError: it computes otherwise\); what was judged is kept"):
+        list(judge.judge_stream([request_of(pair, "ab")], [0]))
+
+
+def watched_pool(work, pieces):
+    raise RayError("a worker died\n  File x\nValueError: it computes otherwise")
+
+
+class RayError(Exception):
+    """Ray's own are no RuntimeError."""
 
 
 def started(path, out, judge="baseline/longer"):

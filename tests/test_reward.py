@@ -8,6 +8,7 @@ import pytest
 import torch
 import yaml
 from tiny_causal import save_reward, tiny_tokenizer
+from tokenizers import normalizers
 from transformers import AutoModelForSequenceClassification
 
 from judgekit.data.paths import PRETRAINED, project_root
@@ -85,6 +86,14 @@ def test_a_long_response_is_cut_at_its_end_and_what_is_cut_before_it_differs_is_
     unread, alike = judge.judge([Request("Why? " * 99, "This.", "That."), Request("Why? " * 99, "This.", "This.")])
     assert (unread.status, unread.verdict, alike.verdict) == ("error", None, "tie")
     assert "60 tokens" in unread.raw
+
+
+def test_responses_that_are_read_as_the_same_tokens_tie_where_nothing_was_cut(folder):
+    """At e4594ef1 they were an error that said what differs was cut off."""
+    judge = load_judge(f"reward/{folder}")
+    judge.tokens.tokenizer.backend_tokenizer.normalizer = normalizers.NFC()
+    (reply,) = judge.judge([Request("Where?", "caf\u00e9", "cafe\u0301")])
+    assert (reply.status, reply.verdict) == ("ok", "tie") and reply.p_first == reply.p_second
 
 
 def test_ties_come_from_a_fitted_model(tmp_path, folder):

@@ -276,3 +276,11 @@ def test_what_is_no_table_of_replies_is_refused(tmp_path, store):
     for name in ("other", "text"):
         with pytest.raises(ValueError, match=rf"{name}\.parquet: no Parquet file of replies"):
             store.add_parquet(tmp_path / f"{name}.parquet")
+
+
+@pytest.mark.parametrize("variables", [{}, {"SLURM_JOB_ID": "7"}])
+def test_nodes_of_a_cluster_share_no_memory_of_a_write_ahead_log(tmp_path, monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with VerdictStore(tmp_path / "s.sqlite") as store:
+        assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("delete" if variables else "wal",)

@@ -115,12 +115,17 @@ def rate(
 def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping) -> tuple[list[dict[str, Any]], str]:
     """Rated rows, and the name of the rater."""
     from judgekit.inside.rating import added_fields, load_rater, rated_rows
+    from judgekit.inside.representations import rated_text
 
     rater = load_rater(probe)
     rows = read_response_rows(answers, reserved=added_fields(rater))
     tell_odd_rows(rows, keeping.quiet)
     with loading(rater.model):
         reader = rater.reader
+    texts = (rated_text(row.question, row.response) for row in rows)
+    cut = sum(len(reader.encoder.token_ids(text, reader.limit)) >= reader.limit for text in texts)
+    if cut and not keeping.quiet:
+        tell(f"{answers}: {cut} of {len(rows)} answers fill the {reader.limit} tokens that are read; the middle goes")
     with keeping.opened(rater) as replies:
         return rated_rows(rows, rater, batch_size, reader, not keeping.quiet, replies), rater.name
 

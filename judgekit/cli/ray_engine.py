@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from judgekit.cli.files import ROWS
-from judgekit.cli.messages import UNEXPECTED, Stop, reason
+from judgekit.cli.messages import UNEXPECTED, Stop, shortened
 from judgekit.judges import ASKED, Judge, Request, load_judge
 from judgekit.models import few_kernels
 from judgekit.records import Reply
@@ -20,11 +20,13 @@ _RESTARTS, _RETRIES = 100, 4  # of a worker that dies, and of a piece whose work
 
 
 class Worker:
-    """One loaded judge, in a process of Ray's; ``arguments`` are those of `load_judge`."""
+    """One loaded judge, in a process of Ray's; ``arguments`` are those of `load_judge`, ``key`` that of its replies."""
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: dict[str, Any], key: tuple[str, str]) -> None:
         few_kernels()
         self.judge = load_judge(**arguments)
+        if (found := (self.judge.fingerprint, self.judge.decoding)) != key:
+            raise ValueError(f"a worker's {self.judge.name} computes {found[1]}, not {key[1]}: --set dtype names one")
         if hasattr(self.judge, "load"):
             self.judge.load()
 
@@ -62,8 +64,9 @@ class RayJudge:
                 lambda worker, piece: worker.replies.remote(piece[0], requests[piece[0] :][:PIECE], piece[1]),
                 pieces.items(),
             )
-        except RuntimeError as gave_up:  # Ray's own errors are of this class
-            raise Stop(UNEXPECTED, f"Ray gave up ({reason(gave_up)}); what was judged is kept") from None
+        except Exception as gave_up:  # of any class; the last line of a worker's traceback says why
+            why = shortened(str(gave_up).strip().rpartition("\n")[2])
+            raise Stop(UNEXPECTED, f"Ray gave up ({why}); what was judged is kept") from None
 
     def _started(self) -> Any:
         """The workers, on the cluster that RAY_ADDRESS names, or else on this machine alone."""
@@ -84,4 +87,4 @@ class RayJudge:
         workers = self._workers or int(gpus or resources.get("CPU", 1))
         each = {"num_cpus": 1, "num_gpus": gpus // workers or gpus / workers}
         remote = ray.remote(max_restarts=_RESTARTS, max_task_retries=_RETRIES, **each)(Worker)
-        return ActorPool([remote.remote(self._arguments) for _ in range(workers)])
+        return ActorPool([remote.remote(self._arguments, (self.fingerprint, self.decoding)) for _ in range(workers)])

@@ -8,7 +8,6 @@ the last one has been through the final norm.
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.encoder import Sequences, device_of, native_bf16
 from judgekit.models.files import config_and_tokenizer, end_tokens, model_files, positions_of
 from judgekit.prompts import PromptError, PromptTooLong, Strategy
+from judgekit.prompts.demonstrations import Demonstration
 from judgekit.prompts.rubrics import checked_scores
 from judgekit.records import Response, fingerprint_of
 from judgekit.stats import Floats
@@ -207,9 +207,7 @@ def read_scores(
     referring = any(call.name == "with_reference" for call in strategy.calls)
     for item in items:
         turns = tuple((turn.question, turn.response_a, turn.response_b) for turn in item.turns)
-        shown = SimpleNamespace(
-            question=item.question, first=item.response, second="", reference=item.reference, turns=turns
-        )
+        shown = Demonstration(item.question, item.response, "", "", "", item.reference, turns)
         call = "with_reference" if referring and item.reference is not None else "verdict"
         try:
             asked.append(strategy.render(call, shown, side="first", limit=limit, measure=reader.tokens.size).messages)

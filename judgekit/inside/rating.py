@@ -84,9 +84,12 @@ class Rater:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that a rating depends on."""
+        """Hash of everything that a rating depends on, what this machine multiplies in among it."""
+        from judgekit.models.encoder import device_of, native_bf16
+
+        bf16 = {"bf16": next(iter(self.probes.values())).inputs.bf16 and native_bf16(device_of())}
         parts = {
-            aspect: [probe.kind, probe.classes, asdict(probe.inputs), *map(array_digest, probe.tensors)]
+            aspect: [probe.kind, probe.classes, asdict(probe.inputs) | bf16, *map(array_digest, probe.tensors)]
             for aspect, probe in self.probes.items()
         }
         return fingerprint_of("rater", 1, parts)

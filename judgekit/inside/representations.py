@@ -49,10 +49,10 @@ class StateCache:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def key(self, fingerprint: str, text: str, pooling: str, limit: int) -> str:
-        """SHA-256 over all that a value depends on; ``fingerprint``: of the model, ``limit``: most tokens read."""
+    def key(self, fingerprint: str, text: str, pooling: str, limit: int, wide: bool = False) -> str:
+        """SHA-256 over all that a value depends on; ``limit``: most tokens read, ``wide``: without bfloat16."""
         read = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return fingerprint_of(_VERSION, fingerprint, read, pooling, limit, False)
+        return fingerprint_of(_VERSION, fingerprint, read, pooling, limit, wide)
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.safetensors"

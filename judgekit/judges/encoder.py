@@ -132,7 +132,7 @@ class EncoderJudge(Judge):
     batch_size = 256  # so that texts of like lengths meet
     batch_tokens = CPU_BATCH_TOKENS  # few, so that what a layer hands to the next stays in the processor's cache
     # Unit embeddings and tokens, the last used last: judges of a process that read with one encoder embed a text once.
-    cache: ClassVar[dict[tuple[str, Text], tuple[Floats, int]]] = {}
+    cache: ClassVar[dict[tuple[str, int], tuple[Floats, int]]] = {}
     cache_size = 100_000  # embeddings: about 160 MB for 384 dimensions
 
     def __init__(self, folder: str | Path, name: str | None = None, bf16: bool = True) -> None:
@@ -182,7 +182,7 @@ class EncoderJudge(Judge):
 
     def encode(self, texts: Sequence[Text]) -> dict[Text, tuple[Floats, int]]:
         """Embedding and token count of each text, from memory where seen before; longest first, in batches."""
-        places = {key: (self.encoder_key, key) for key in texts}
+        places = {key: (self.encoder_key, hash(key)) for key in texts}  # not the text, which may be long
         ids = {key: self._ids(*key) for key, place in places.items() if place not in self.cache}
         lengths = {key: padded_length(len(tokens)) for key, tokens in ids.items()}
         for batch in token_batches(lengths, self.batch_tokens):
@@ -225,7 +225,8 @@ class EncoderJudge(Judge):
                 odds.append(tamper_odds(read, self.config["tamper"]))
             outcomes = against_tampering(outcomes, *odds)
         lengths = np.array([encoded[key][1] for key in keys]).reshape(3, -1)
-        cut = (lengths[1:] >= self.config["max_response_tokens"]).sum(0)  # as long as that: shortened, nearly always
+        limit = min(self.config["max_response_tokens"], self.encoder.max_positions)
+        cut = (lengths[1:] >= limit).sum(0)  # as long as that: shortened, nearly always
         return [
             replace(reply_of(row, *map(float, pair[:2])), tokens_in=int(tokens), truncated=int(n_cut))
             for row, pair, tokens, n_cut in zip(outcomes, scores, lengths.sum(0), cut, strict=True)

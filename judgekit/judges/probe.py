@@ -51,9 +51,10 @@ class ProbeJudge(Judge):
         inputs = self.probe.inputs
         self.reader = StateReader(inputs.model, limit=inputs.limit, bf16=inputs.bf16, top=inputs.layers[-1])
         self.probe.check_model(self.reader)
-        self._read: dict[str, Any] = {}
+        self._read: dict[int, Any] = {}  # by the hash of a text, which may be long
         digests = [tensor.tobytes().hex() for tensor in self.probe.tensors]
-        self.fingerprint = fingerprint_of("probe", asdict(inputs), digests, asdict(self.ties))
+        read = asdict(inputs) | {"bf16": self.reader.reads_bf16}
+        self.fingerprint = fingerprint_of("probe", read, digests, asdict(self.ties))
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Read every response once, then compare. A text that just fills the limit counts as truncated, too."""
@@ -72,9 +73,9 @@ class ProbeJudge(Judge):
         inputs = self.probe.inputs
         if len(self._read) > _REMEMBERED:
             self._read.clear()
-        if missing := [text for text in dict.fromkeys(texts) if text not in self._read]:
+        if missing := [text for text in dict.fromkeys(texts) if hash(text) not in self._read]:
             states = self.reader.read(missing, (inputs.pooling,), inputs.layers)[inputs.pooling]
             full = [len(self.reader.encoder.token_ids(text, inputs.limit)) >= inputs.limit for text in missing]
-            self._read.update(zip(missing, zip(states.astype(float), full, strict=True), strict=True))
-        read = [self._read[text] for text in texts]
+            self._read.update(zip(map(hash, missing), zip(states.astype(float), full, strict=True), strict=True))
+        read = [self._read[hash(text)] for text in texts]
         return np.stack([states for states, _ in read]), np.array([full for _, full in read], int)

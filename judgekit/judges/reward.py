@@ -73,7 +73,7 @@ class RewardJudge(Judge):
         )
         self.decoding = json.dumps({"dtype": self.dtype})
         self.engine: Any = None
-        self._scores: dict[Chat, float] = {}
+        self._scores: dict[int, float] = {}  # by the hash of a chat
 
     def load(self) -> None:
         """Read the weights, if that has not been done."""
@@ -92,12 +92,12 @@ class RewardJudge(Judge):
         self.load()
         if len(self._scores) > _REMEMBERED:
             self._scores.clear()
-        unread = {chat: len(chat) for chat in chats if chat not in self._scores}
+        unread = {chat: len(chat) for chat in chats if hash(chat) not in self._scores}
         for batch in token_batches(unread, self.batch_tokens):
             ids, mask = padded(batch, self.pad, self.engine.device)
             logits = self.engine(input_ids=ids, attention_mask=mask).logits[:, 0]
-            self._scores |= zip(batch, logits.double().tolist(), strict=True)
-        return [self._scores[chat] for chat in chats]
+            self._scores |= zip(map(hash, batch), logits.double().tolist(), strict=True)
+        return [self._scores[hash(chat)] for chat in chats]
 
     def judge(self, requests: Sequence[Request]) -> list[Reply]:
         """Score both responses of each request, each with its question alone, and compare."""
@@ -107,7 +107,7 @@ class RewardJudge(Judge):
         replies = []
         for request, both in zip(requests, chats, strict=True):
             reply = self._reply(next(scores), next(scores))
-            if request.first != request.second and both[0] == both[1]:
+            if request.first != request.second and both[0] == both[1] and both[0][1]:
                 why = f"the {len(both[0][0])} tokens that are read of both are the same: what differs was cut off"
                 reply = Reply(None, status="error", raw=why)
             replies.append(replace(reply, truncated=sum(cut for _, cut in both)))

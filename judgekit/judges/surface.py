@@ -136,7 +136,7 @@ PAIR_FEATURES = tuple(
 )
 
 
-@lru_cache(maxsize=4096)  # a response is shown again in the other order, and beside other ones
+@lru_cache(maxsize=512)  # a response is shown again in the other order, and beside other ones
 def surface_features(question: str, response: str) -> Floats:
     """`FEATURES` of a response to a question: logs of counts, shares in [0, 1] and flags, finite for any text.
 

@@ -13,6 +13,7 @@ _CUT = "\ud800"  # a lone surrogate: in texts they become question marks, since 
 _SPEAKERS = {"system": "System", "user": "User", "assistant": "Assistant"}
 # Some templates write today's date into the prompt; a judge must not depend on the day it is asked.
 _FIXED = {"date_string": "26 Jul 2024"}
+_TODAY = re.compile(r"strftime_now\([^()]*\)")
 
 Messages = Sequence[Mapping[str, str]]
 Frame = list[str | tuple[int, ...]]  # texts, and between them the numbers of the messages that stand there
@@ -103,6 +104,7 @@ class ChatTokenizer:
         messages = [{"role": roles[n], "content": _STAND_IN.format(n)} for n in shown]
         if self.templated:
             options = {"add_generation_prompt": self.opened, "enable_thinking": self.thinking, **_FIXED}
+            options["chat_template"] = _TODAY.sub("date_string", self.tokenizer.get_chat_template())
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, **options)
         else:
             text = "".join(f"{_SPEAKERS[m['role']]}:\n{m['content']}\n\n" for m in messages)

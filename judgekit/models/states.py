@@ -66,7 +66,8 @@ class StateReader:
         self.limit = min(limit, room, self.encoder.tokenizer.model_max_length)
         self.model.config.use_cache = False
         self.n_layers = self.model.config.num_hidden_layers + 1  # that can be read, the embedding output among them
-        if bf16 and native_bf16(self.device):
+        self.reads_bf16 = bf16 and native_bf16(self.device)
+        if self.reads_bf16:
             self.encoder.keep_bf16()
         if top is not None and cache is None and top + 2 < self.n_layers:
             self.n_layers = _cut(self.model, top)
@@ -110,7 +111,7 @@ class StateReader:
         return {name: np.stack([values[text, name][rows] for text in texts]) for name in poolings}
 
     def _key(self, text: str, pooling: str) -> str:
-        return self.cache.key(self.fingerprint, text, pooling, self.limit)
+        return self.cache.key(self.fingerprint, text, pooling, self.limit, self.bf16 and not self.reads_bf16)
 
     @torch.inference_mode()
     def forward(

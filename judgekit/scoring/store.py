@@ -103,8 +103,9 @@ class VerdictStore:
             try:
                 self._schema()  # looked at first: a file that is something else is left as it is
                 self.connection.execute("PRAGMA cell_size_check=ON")
-                self.connection.execute("PRAGMA journal_mode=WAL")
-                # WAL with synchronous=FULL syncs at every commit: a returned batch survives a power cut.
+                # Nodes of a cluster share a folder, where WAL, whose index is each machine's own, would lose replies.
+                self.connection.execute(f"PRAGMA journal_mode={'DELETE' if 'SLURM_JOB_ID' in os.environ else 'WAL'}")
+                # With synchronous=FULL every commit is synced: a returned batch survives a power cut.
                 self.connection.execute("PRAGMA synchronous=FULL")
                 if self._schema() != (SCHEMA_VERSION, SCHEMA_VERSION):
                     with self._transaction():

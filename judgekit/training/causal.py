@@ -110,7 +110,9 @@ def last_checkpoint(checkpoints: Path) -> str | None:
     checkpoints.mkdir(parents=True, exist_ok=True)
     while (newest := get_last_checkpoint(str(checkpoints))) is not None:
         try:
-            json.loads((Path(newest) / "trainer_state.json").read_text(encoding="utf-8"))
+            state = json.loads((file := Path(newest) / "trainer_state.json").read_text(encoding="utf-8"))
+            if best := state.get("best_model_checkpoint"):  # where it lies now: the folder may have been moved
+                write_json(file, state | {"best_model_checkpoint": str(checkpoints / Path(best).name)})
             return newest
         except (FileNotFoundError, ValueError):
             shutil.rmtree(newest)
@@ -121,7 +123,7 @@ def _is_over(checkpoint: str) -> bool:
     """Whether a training stopped at a checkpoint, at its last step or before, and its best state is in its place."""
     state = json.loads((Path(checkpoint) / "trainer_state.json").read_text(encoding="utf-8"))
     stopped = state["stateful_callbacks"]["TrainerControl"]["args"]["should_training_stop"]
-    return stopped and Path(state["best_model_checkpoint"]).is_dir()
+    return stopped and Path(state["best_model_checkpoint"] or "").is_dir()
 
 
 def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[str, Any]:
@@ -257,6 +259,7 @@ def _join_adapters(folder: Path, before: Path) -> None:
         scaled = tensor * (first["lora_alpha"] / first["r"] / scale) if of_b else tensor
         joined[name] = torch.cat([scaled, joined[name]], dim=int(of_b))
     own["r"] += first["r"]
+    own["revision"] = first.get("revision")
     own["lora_alpha"] = scale * own["r"]
     base = first["base_model_name_or_path"]
     own["base_model_name_or_path"] = _as_seen_from(folder, str(before / base)) if (before / base).is_dir() else base

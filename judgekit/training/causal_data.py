@@ -182,8 +182,10 @@ def token_rows(pairs: Iterable[PreferencePair], recipe: CausalRecipe, tokenizer:
         if strategy is None:
             if pair.label != "tie":
                 names = ("chosen_ids", "rejected_ids") if pair.label == "A" else ("rejected_ids", "chosen_ids")
-                responses = (chat.scored_ids(request.chat(side), recipe.max_length)[0] for side in SIDES["ab"])
-                rows.append(dict(zip(names, map(list, responses), strict=True)))
+                first, second = (list(chat.scored_ids(request.chat(s), recipe.max_length)[0]) for s in SIDES["ab"])
+                too_long += first == second  # what differs was cut off
+                if first != second:
+                    rows.append(dict(zip(names, (first, second), strict=True)))
             continue
         label: str = pair.label  # type: ignore[assignment]  # `mixed` lets no pair without one pass
         other = {"A": "B", "B": "A", "tie": Random(pair.item_id).choice("AB")}[label]
