@@ -160,12 +160,12 @@ def store(
     with opened_store(str(path)) as kept:
         kept.check()
         rows = kept.contents(part)
-        print(f"{path}: {sum(row[1] for row in rows):,} replies, {path.stat().st_size / 1e6:,.2f} MB")
+        print(f"{path}: replies {sum(row[1] for row in rows):,}, {path.stat().st_size / 1e6:,.2f} MB")
         print(_ROW.format(*_HEAD))
         for name, count, failed, read, wrote, first, last in rows:
             cost = f"{(read * price_in + wrote * price_out) / 1e6:,.2f}" if price_in or price_out else "-"
             numbers = (f"{n:,}" for n in (count, failed, read, wrote))
             print(_ROW.format(name[:12], *numbers, cost, first[:10], last[:10]))
         if prune:
-            print(f"{kept.prune(part):,} replies removed, {path.stat().st_size / 1e6:,.2f} MB left")
+            print(f"replies removed: {kept.prune(part):,}, {path.stat().st_size / 1e6:,.2f} MB left")
     return DONE
