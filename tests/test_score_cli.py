@@ -239,7 +239,7 @@ def test_the_store_is_shown_and_pruned(pairs, capsys, monkeypatch):
             one = load_judge("openai/m", settings={"temperature": number // 2})
             kept.put(one.fingerprint, one.decoding, {f"k{number}": Reply("first")})
     of = ("--judge", "openai/m", "--set", "temperature=1")
-    assert shown(*of)[0].startswith(f"{store}: 1 replies, ") and shown(*of, "--prune")[-1].startswith("1 replies remo")
+    assert shown(*of)[0].startswith(f"{store}: 1 reply, ") and shown(*of, "--prune")[-1].startswith("1 reply remo")
     assert shown("--judge", "openai/m", "--prune")[-1].startswith("2 replies removed, ")
     other = pairs.with_name("other.sqlite")
     with closing(sqlite3.connect(other)) as database:

@@ -160,12 +160,14 @@ def store(
     with opened_store(str(path)) as kept:
         kept.check()
         rows = kept.contents(part)
-        print(f"{path}: replies {sum(row[1] for row in rows):,}, {path.stat().st_size / 1e6:,.2f} MB")
+        found = sum(row[1] for row in rows)
+        print(f"{path}: {found:,} {'reply' if found == 1 else 'replies'}, {path.stat().st_size / 1e6:,.2f} MB")
         print(_ROW.format(*_HEAD))
         for name, count, failed, read, wrote, first, last in rows:
             cost = f"{(read * price_in + wrote * price_out) / 1e6:,.2f}" if price_in or price_out else "-"
             numbers = (f"{n:,}" for n in (count, failed, read, wrote))
             print(_ROW.format(name[:12], *numbers, cost, first[:10], last[:10]))
         if prune:
-            print(f"replies removed: {kept.prune(part):,}, {path.stat().st_size / 1e6:,.2f} MB left")
+            gone = kept.prune(part)
+            print(f"{gone:,} {'reply' if gone == 1 else 'replies'} removed, {path.stat().st_size / 1e6:,.2f} MB left")
     return DONE
