@@ -280,6 +280,15 @@ def test_a_lift_worked_by_hand_whatever_the_sides():
         assert found[way].value == pytest.approx(turned[way].value, abs=1e-6)
 
 
+def test_a_lift_rests_on_the_prompts_that_hold_the_target():
+    """At 411ce18a prompts of the others alone narrowed its interval, and draws without the target said: no lift."""
+    meetings = [("own", "x", 0.0, 1.0, 0.0), *[("x", "y", n % 2, 1.0, 0.0) for n in range(40)]]
+    table = judged_rows(*meetings)
+    found = lifts(with_target(compared(table), ["own"], ["x", "y"]), 200)
+    assert found["value"]["lift"].low is None and found["p_value"]["lift"] == 1
+    assert found["value"]["sharpness"].low is not None  # learnt from all
+
+
 def test_items_among_the_others_count_and_the_family_is_left_out():
     table = judged_rows(*[(a, b, 0.5, 1.0, 0.0) for a in AUTHORS for b in AUTHORS if a < b])
     rows = with_target(compared(table), ["gpt-4"], ["vicuna-13b", "phi-2"])

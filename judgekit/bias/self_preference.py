@@ -91,10 +91,13 @@ def lifts(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> pd.DataFra
     if meetings.others > 1:
         one, many = _calibrated(once, meetings), _calibrated(drawn, meetings)
         values |= {"calibrated": (one[0], many[0]), "sharpness": (one[1], many[1])}
-    n, n_prompts, found = int((rows["side"] != 0).sum()), len(meetings.sums), {}
+    n, found = int((rows["side"] != 0).sum()), {}
+    met, held = ((sums[..., 0] @ np.abs(meetings.side)) > 0 for sums in (meetings.sums, drawn))  # with the target
     for way, (value, draws) in values.items():
-        ends = interval_of(value, draws, n_prompts, signed=way != "sharpness")
-        kind: dict[str, Any] = {"n": len(rows), "spec": ".2f"} if way == "sharpness" else {"n": n, "spec": ".1%"}
+        of_all = way == "sharpness"
+        draws, n_prompts = (draws, len(met)) if of_all else (draws[held], int(met.sum()))
+        ends = interval_of(value, draws, n_prompts, signed=not of_all)
+        kind: dict[str, Any] = {"n": len(rows), "spec": ".2f"} if of_all else {"n": n, "spec": ".1%"}
         found[way] = {"value": Number(float(value), *ends, **kind), "p_value": two_sided_p(draws, n_prompts)}
     return pd.DataFrame.from_dict(found, orient="index")
 

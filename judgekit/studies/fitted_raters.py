@@ -185,4 +185,6 @@ def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str) -> list[Respons
         items.append(Response(str(number), row["question"], row["response"], score=float(row[aspect]), **about))
     if not items:
         raise ValueError(f"aspect {aspect!r}: no row has a score")
+    if 0 in (scores := {item.score for item in items}) and scores - {0, 1}:
+        raise ValueError(f"aspect {aspect!r} has a score of 0 and of {max(scores):g}: a scale is 1 to 5, or 0 and 1")
     return items
