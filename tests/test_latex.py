@@ -169,6 +169,15 @@ def test_team_without_a_field_is_an_error(project):
     write_document(project, "x")
     with pytest.raises(ValueError, match='member 1 has no "reflection"'):
         write_generated("laptop")
+    for text in (
+        "members: [{name: X, share: 1, work: a, reflection: r}]",
+        "members: [Ann]",
+        "example: true",
+        "members:",
+    ):
+        (project / "report" / "team.yaml").write_text(text)
+        with pytest.raises(ValueError, match=r'member 1 has no "(work|name)", or none of its kind'):
+            write_generated("laptop")
     (project / "report" / "team.yaml").write_text("members: [{name: X")
     with pytest.raises(ValueError, match=r"team\.yaml is not YAML: while parsing"):
         write_generated("laptop")

@@ -90,6 +90,10 @@ BAD_LINES = {
     "votes list": (pair_line(votes=["A"]), ["line 1", "field 'votes' is a list, not an object"]),
     "vote unknown": (pair_line(votes={"ann": "C"}), ["line 1", "field 'votes.ann' is 'C', not A, B or tie"]),
     "vote number": (pair_line(votes={"ann": 1}), ["line 1", "field 'votes.ann' is the number 1, not text"]),
+    "a person twice": (
+        '{"question": "q", "response_a": "a", "response_b": "b", "votes": {"ann": "A", "ann": "B"}}',
+        ["'ann'", "twice"],
+    ),
     "field twice": ('{"id": 1, "question": "q", "question": "r"}', ["line 1", "'question'", "twice"]),
     "mixed formats": (GOOD + "\n" + chosen_line(), ["line 2", "chosen/rejected", "line 1"]),
     "both formats": (pair_line(chosen="c"), ["line 1", "which pair"]),

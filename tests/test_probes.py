@@ -467,7 +467,10 @@ def test_a_causal_model_is_asked_for_the_score(rated_cells, tmp_path, monkeypatc
         ([{"question": "q", "response": "r", "logicality": 2.5}], "row 0: field 'logicality' is 2.5"),
         ([{"question": "q", "response": "r", "logicality": 9}], "row 0: field 'logicality' is 9"),
         ([{"question": "q", "response": "r", "logicality": None}], "no row has a score"),
-        ([{"question": "q", "response": "r", "logicality": n} for n in (0, 5)], "a score of 0 and of 5: a scale is"),
+        (
+            [{"question": "q", "response": "r", "logicality": n} for n in (0, 5)],
+            "scores of 0 and others than 1: a scale is",
+        ),
         ([{"question": "q", "response": "r", "logicality": 4}] * 3, "0 of 3 items in the rarest class: too few"),
     ],
 )

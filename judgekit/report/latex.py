@@ -163,9 +163,13 @@ def _short_commit(state: Mapping[str, Any]) -> str:
 def _team(path: Path) -> Any:
     """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
     team = read_plain(path, path.name, ValueError) if path.exists() else None
-    for number, member in enumerate(team["members"] if team else (), 1):
-        if missing := [field for field in ("name", "share", "work", "reflection") if not member.get(field)]:
-            raise ValueError(f'{path.name}: member {number} has no "{missing[0]}"')
+    kinds = {"name": str, "share": int | float, "work": list, "reflection": str}
+    for number, member in enumerate(team.get("members") or [None] if team else (), 1):
+        given = member if isinstance(member, dict) else {}
+        if missing := [
+            field for field, kind in kinds.items() if not (given.get(field) and isinstance(given[field], kind))
+        ]:
+            raise ValueError(f'{path.name}: member {number} has no "{missing[0]}", or none of its kind')
     return team
 
 

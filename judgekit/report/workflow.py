@@ -184,10 +184,11 @@ def stamp(run: str, job: str) -> Path:
     code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
     asked = repr((parameters, [one.name for name, one in judges.items() if name in code + str(parameters)]))
     modules = [(path.relative_to(PACKAGE).as_posix(), one) for path, one in code_files(job, asked).items()]
-    own = [{name: one.model_dump() for name, one in each.items()} for each in (judges, declared_sets(run))]
+    own = [{n: one.model_dump(exclude={"title"}) for n, one in each.items()} for each in (judges, declared_sets(run))]
     given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
     named = _texts([parameters, *own])  # files, and models, whose folders are not looked into
-    places = [(":" in one and own_file(one)) or one.rpartition("#")[2].removesuffix("-strict") for one in named]
+    places = [(":" in one and own_file(one)) or one.removesuffix("-strict") for one in named]
+    places += [one.rpartition("#")[2].removesuffix("-strict") for one in named if "#" in one]  # prompts
     paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
     contents = [sha256_of(path) for path in paths if os.path.isfile(path)]
     made_of = given, contents, _digest_and_imports(code)[0], modules
@@ -263,7 +264,8 @@ def make_run(run: str, cores: int, profile: str | None = None, everything: bool 
         print(f"[{run}] tracked results stand of {', '.join(kept)}", flush=True)
         for model in PRETRAINED.iterdir():  # what these jobs trained is what ships
             if not (own := run_folder(run, "models") / model.name).exists():
-                shutil.copytree(model, own)
+                part = shutil.copytree(model, own.with_name(f".{model.name}.part"), dirs_exist_ok=True)
+                Path(part).rename(own)  # whole, or not at all
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:

@@ -186,5 +186,5 @@ def _rated_items(rows: Sequence[Mapping[str, Any]], aspect: str) -> list[Respons
     if not items:
         raise ValueError(f"aspect {aspect!r}: no row has a score")
     if 0 in (scores := {item.score for item in items}) and scores - {0, 1}:
-        raise ValueError(f"aspect {aspect!r} has a score of 0 and of {max(scores):g}: a scale is 1 to 5, or 0 and 1")
+        raise ValueError(f"aspect {aspect!r} has scores of 0 and others than 1: a scale is 1 to 5, or 0 and 1")
     return items

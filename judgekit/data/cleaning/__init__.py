@@ -107,7 +107,8 @@ def _foreign(item: Item, languages: Collection[str]) -> Reason:
 
 
 def _held_out(item: Item, questions: Collection[str]) -> Reason:
-    return ("validation question", "") if normalise(item.question) in questions else None
+    asked = (item.question, *(turn.question for turn in item.turns))
+    return ("validation question", "") if any(normalise(text) in questions for text in asked) else None
 
 
 def _contaminated(item: Item, index: QuestionIndex) -> Reason:

@@ -1,6 +1,7 @@
 """What "the same text" and "its language" mean to the filters."""
 
 import re
+import unicodedata
 
 MIN_BLOCK = 6  # words from which the first block of a question names its task
 
@@ -16,7 +17,8 @@ def normalise(text: str) -> str:
     >>> normalise("首都 is?")
     '首 都 is'
     """
-    return " ".join(re.findall(r"\w+", re.sub(f"([{UNSPACED}])", r" \1 ", text.lower())))
+    text = unicodedata.normalize("NFC", text).lower()  # a letter and its accent are one, however they are written
+    return " ".join(re.findall(r"\w+", re.sub(f"([{UNSPACED}])", r" \1 ", text)))
 
 
 def variants(question: str) -> set[str]:

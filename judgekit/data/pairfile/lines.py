@@ -114,10 +114,11 @@ def _json_records(path: Path) -> Iterator[tuple[Place, Fields]]:
 
 def _decode(text: str, start: int, place: Place) -> tuple[Fields, int]:
     """The JSON object that begins at ``start``, and where it ends; JSONDecodeError if there is none."""
-    names: list[str] = []
+    twice: list[str] = []
 
     def keep(pairs: list[tuple[str, Any]]) -> Fields:
-        names[:] = [name for name, _ in pairs]  # in the end those of the outermost object
+        if (name := repeated(name for name, _ in pairs)) is not None:  # of votes and messages, too
+            twice.append(name)
         return dict(pairs)
 
     try:
@@ -130,8 +131,8 @@ def _decode(text: str, start: int, place: Place) -> tuple[Fields, int]:
         raise place.error(f"not JSON that can be read ({bad})") from None
     if not isinstance(value, dict):
         raise place.error(f"is {kind_of(value)}, not an object with the fields of a row")
-    if (twice := repeated(names)) is not None:
-        raise place.error("stands twice in this row", twice)
+    if twice:
+        raise place.error("stands twice in this row", twice[0])
     return value, end
 
 
