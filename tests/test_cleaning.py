@@ -1,6 +1,7 @@
 """judgekit.data.cleaning: every filter says what it drops, nothing is lost, and no test question stays."""
 
 import re
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -13,6 +14,7 @@ from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise
 from judgekit.data.cleaning.texts import language_of
 from judgekit.records import PreferencePair, Response, Turn
 
+ACCENTED = "Quels élèves étaient présents à la fête de l'école, et où sont-ils allés après le dîner ?"
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
 STEADY = settings(deadline=None)
 
@@ -181,13 +183,15 @@ def test_single_responses_pass_the_same_filters():
         response("again", question="q", text="it is one ANSWER of the two"),
         response("test", question=TEST_QUESTION, text="Because of the air."),
         response("turn", text="So it is.", turns=(Turn(TEST_QUESTION, "a", "a"),)),
+        response("accents", question=unicodedata.normalize("NFD", ACCENTED), text="Ils sont là."),
         response("held out", question="Held out?", text="It is."),
+        response("earlier", text="So it was.", turns=(Turn("Held out?", "a", "a"),)),
         response("chinese", question="为什么?", text="因为空气。"),
         response("first", question="List.", text=long),
         response("near", question="List.", text=long + " end"),
     ]
     limits = {"min_chars": 2, "max_chars": 2000, "languages": ["en"]}
-    kept, dropped = cleaned(responses, [("t", TEST_QUESTION)], ["Held out?"], **limits)
+    kept, dropped = cleaned(responses, [("t", TEST_QUESTION), ("u", ACCENTED)], ["Held out?"], **limits)
     assert ids(kept) == ["kept", "other", "first"]
     assert reasons(dropped) == {
         "empty": "empty response",
@@ -196,7 +200,9 @@ def test_single_responses_pass_the_same_filters():
         "again": "exact repeat",
         "test": "test question",
         "turn": "test question",
+        "accents": "test question",
         "held out": "validation question",
+        "earlier": "validation question",
         "chinese": "language",
         "near": "near repeat",
     }

@@ -257,3 +257,5 @@ def test_nothing_is_handed_in_while_the_team_is_an_example(left, tmp_path):
     command = ["make", "handin", f"TEAM={tmp_path / 'team.yaml'}"]
     done = subprocess.run(command, cwd=REPORT.parent, capture_output=True, text=True)
     assert done.returncode != 0 and "still to be filled in" in done.stdout and left in done.stdout
+    (tmp_path / "team.yaml").unlink()
+    assert subprocess.run(command, cwd=REPORT.parent, capture_output=True, check=False).returncode != 0

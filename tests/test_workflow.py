@@ -14,6 +14,7 @@ import yaml
 from judged_file import python_in
 from notebook_functions import code_of
 from papermill import inspect_notebook
+from watching import Interrupted, watched
 
 from judgekit.data import paths
 from judgekit.report import workflow
@@ -116,6 +117,10 @@ def test_a_job_whose_results_are_tracked_is_kept_and_what_ships_judges(project, 
     workflow.make_run("sample", 1)
     assert "kept=" in given.pop() and not (folder / "models" / "minilm").exists()
     (folder / "results" / "10_count.json").write_text("{}")
+    with monkeypatch.context() as killed, pytest.raises(Interrupted):
+        copied = watched(killed, shutil, "copyfile", end_at=2)
+        workflow.make_run("sample", 1)
+    assert copied and not [model for model in (folder / "models").iterdir() if not model.name.startswith(".")]
     workflow.make_run("sample", 1)
     assert "kept=10_count" in given.pop()
     assert (folder / "models" / "minilm" / "judge.json").is_file()
@@ -208,18 +213,24 @@ def test_judges_and_files_that_are_named_change_the_stamp(package, project):
     """At 29757e73 neither the module of a judge nor a prompt or pairs of one's own did: old numbers stood."""
     (package / "judges").mkdir()
     modules = [package / "judges" / name for name in ("__init__.py", "encoder.py", "hf.py")]
-    files = [*modules, project / "a.jsonl", project / "short.txt"]
+    files = [*modules, project / "a#b.jsonl", project / "short.txt"]
     for file in files:
         file.write_text("FORMAT = 1\n")
     cells = (PARAMETERS + '\nsets = []\njudges = ["encoder/minilm", "mine"]', "len(sets)")
     write_notebook(project / "notebooks", "10_count", *cells)
-    give(project, f"run: sample\nsets: [file:{project}/a.jsonl]\n")
+    give(project, f"run: sample\nsets: ['file:{project}/a#b.jsonl']\n")
     declared = project / "params" / "sample" / "judges.yaml"
     declared.write_text(f"mine: {{name: 'hf/smollm2-135m#{project}/short.txt-strict', settings: {{mode: one_pass}}}}\n")
     for file in files:
         before = digest()
         file.write_text("FORMAT = 2\n")
         assert digest() != before, file.name
+    titled = []
+    for title in ("One name", "Another"):  # in print, read by no notebook
+        sets = f"own: {{file: '{project}/a#b.jsonl', title: {title}}}\n"
+        (project / "params" / "sample" / "sets.yaml").write_text(sets)
+        titled.append(digest())
+    assert titled[0] == titled[1]
 
 
 def test_texts_that_modules_read_change_the_stamp(package, project):

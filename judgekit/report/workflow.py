@@ -186,7 +186,7 @@ def stamp(run: str, job: str) -> Path:
     modules = [(path.relative_to(PACKAGE).as_posix(), one) for path, one in code_files(job, asked).items()]
     own = [{n: one.model_dump(exclude={"title"}) for n, one in each.items()} for each in (judges, declared_sets(run))]
     given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
-    named = _texts([parameters, *own])  # files, and models, whose folders are not looked into
+    named = [*_texts([parameters, *own])]  # files, and models, whose folders are not looked into
     places = [(":" in one and own_file(one)) or one.removesuffix("-strict") for one in named]
     places += [one.rpartition("#")[2].removesuffix("-strict") for one in named if "#" in one]  # prompts
     paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
