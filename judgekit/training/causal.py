@@ -123,7 +123,7 @@ def _is_over(checkpoint: str) -> bool:
     """Whether a training stopped at a checkpoint, at its last step or before, and its best state is in its place."""
     state = json.loads((Path(checkpoint) / "trainer_state.json").read_text(encoding="utf-8"))
     stopped = state["stateful_callbacks"]["TrainerControl"]["args"]["should_training_stop"]
-    return stopped and Path(state["best_model_checkpoint"] or "").is_dir()
+    return stopped and (not (best := state["best_model_checkpoint"]) or Path(best).is_dir())
 
 
 def _settings(recipe: CausalRecipe, checkpoints: Path, progress: bool) -> dict[str, Any]:
