@@ -119,7 +119,7 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 
 TEAM ?= report/team.yaml
 handin: ## report and slides of the laptop run as handin.zip; refused while report/team.yaml holds examples
-	@test -f $(TEAM) && ! grep -inE 'example: true|\(example\)|（示例）|^ *[a-z]+: *""' $(TEAM) || { echo '$(TEAM): these lines are still to be filled in'; exit 1; }
+	@test -f $(TEAM) && ! grep -inE 'example: true|\(example\)|（示例）|^ *[a-z]+: *""' $(TEAM) || { echo '$(TEAM): missing, or these lines are still to be filled in'; exit 1; }
 	@$(MAKE) --no-print-directory pdf RUN=laptop
 	@$(BIN)/python -m zipfile -c handin.zip report/{report,supplement,slides,report-zh,slides-zh}.pdf
 	@echo '  handin.zip'

@@ -235,8 +235,17 @@ def test_verdicts_depend_neither_on_batch_nor_rows_nor_memory(expected, options)
     same(judge.judge(requests), replies)
     same(judge.judge(requests[::-1])[::-1], replies)
     assert len(judge.cache) <= judge.cache_size
+    assert not [key for key in judge.cache if isinstance(key[1], tuple)]  # no text is kept: it may be of megabytes
     alone = exact(ENCODER, **options)
     same([alone.judge([request])[0] for request in requests[:9]], replies[:9])
+
+
+def test_a_response_beyond_the_positions_is_read_in_part_whatever_limit_is_set():
+    """At e4594ef1 ``truncated`` was 0 where the limit is above what the model has."""
+    judge = exact(ENCODER)
+    judge.config = judge.config | {"max_response_tokens": 2 * judge.encoder.max_positions}
+    (reply,) = judge.judge([Request("Why?", "word " * 3 * judge.encoder.max_positions, "This.")])
+    assert reply.truncated == 1
 
 
 def test_judges_of_one_encoder_embed_a_text_once(expected, monkeypatch):

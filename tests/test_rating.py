@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime
 
 import numpy as np
@@ -176,6 +177,16 @@ def test_dates_of_a_parquet_file_are_carried_along_as_iso_text(folder, tmp_path,
     assert main(["rate", str(tmp_path / "answers.parquet"), "--probe", str(folder), "--out", "-", "--quiet"]) == 0
     rated = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {(row["asked"], row["on"]) for row in rated} == {("2026-01-31T12:30:00", "2026-01-31")} and len(rated) == 2
+
+
+def test_ratings_in_two_precisions_have_two_keys(reader, monkeypatch):
+    rater = rater_on(reader)
+    probes = {name: replace(p, inputs=replace(p.inputs, bf16=True)) for name, p in rater.probes.items()}
+    made = []
+    for told in ("0", "1"):
+        monkeypatch.setenv("JUDGEKIT_BF16", told)
+        made.append(replace(rater, probes=probes).fingerprint)
+    assert made[0] != made[1]
 
 
 def test_answers_that_are_read_in_part_are_told(folder, run_file):

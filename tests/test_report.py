@@ -257,5 +257,8 @@ def test_nothing_is_handed_in_while_the_team_is_an_example(left, tmp_path):
     command = ["make", "handin", f"TEAM={tmp_path / 'team.yaml'}"]
     done = subprocess.run(command, cwd=REPORT.parent, capture_output=True, text=True)
     assert done.returncode != 0 and "still to be filled in" in done.stdout and left in done.stdout
+    conda = ["make", "-n", "handin", "CONDA_DEFAULT_ENV=judgekit", "CONDA_PREFIX=/opt/conda/envs/judgekit"]
+    planned = subprocess.run(conda, cwd=REPORT.parent, capture_output=True, text=True, check=True).stdout
+    assert "/opt/conda/envs/judgekit/bin/python -m zipfile" in planned and f"{REPORT.parent}//" not in planned
     (tmp_path / "team.yaml").unlink()
     assert subprocess.run(command, cwd=REPORT.parent, capture_output=True, check=False).returncode != 0

@@ -122,9 +122,7 @@ def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping)
     tell_odd_rows(rows, keeping.quiet)
     with loading(rater.model):
         reader = rater.reader
-    texts = (rated_text(row.question, row.response) for row in rows)
-    cut = sum(len(reader.encoder.token_ids(text, reader.limit)) >= reader.limit for text in texts)
-    if cut and not keeping.quiet:
+    if not keeping.quiet and (cut := sum(reader.fills(rated_text(row.question, row.response)) for row in rows)):
         tell(f"{answers}: {cut} of {len(rows)} answers fill the {reader.limit} tokens that are read; the middle goes")
     with keeping.opened(rater) as replies:
         return rated_rows(rows, rater, batch_size, reader, not keeping.quiet, replies), rater.name

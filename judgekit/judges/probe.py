@@ -75,7 +75,7 @@ class ProbeJudge(Judge):
             self._read.clear()
         if missing := [text for text in dict.fromkeys(texts) if hash(text) not in self._read]:
             states = self.reader.read(missing, (inputs.pooling,), inputs.layers)[inputs.pooling]
-            full = [len(self.reader.encoder.token_ids(text, inputs.limit)) >= inputs.limit for text in missing]
+            full = map(self.reader.fills, missing)
             self._read.update(zip(map(hash, missing), zip(states.astype(float), full, strict=True), strict=True))
         read = [self._read[hash(text)] for text in texts]
         return np.stack([states for states, _ in read]), np.array([full for _, full in read], int)

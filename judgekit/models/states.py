@@ -110,6 +110,10 @@ class StateReader:
         rows = [computed.index(layer) for layer in layers]
         return {name: np.stack([values[text, name][rows] for text in texts]) for name in poolings}
 
+    def fills(self, text: str) -> bool:
+        """Whether a text has all the tokens that are read of one: of a longer text the middle was left out."""
+        return len(self.encoder.token_ids(text, self.limit)) >= self.limit
+
     def _key(self, text: str, pooling: str) -> str:
         return self.cache.key(self.fingerprint, text, pooling, self.limit, self.bf16 and not self.reads_bf16)
 

@@ -166,9 +166,7 @@ def _team(path: Path) -> Any:
     kinds = {"name": str, "share": int | float, "work": list, "reflection": str}
     for number, member in enumerate(team.get("members") or [None] if team else (), 1):
         given = member if isinstance(member, dict) else {}
-        if missing := [
-            field for field, kind in kinds.items() if not (given.get(field) and isinstance(given[field], kind))
-        ]:
+        if missing := [field for field, kind in kinds.items() if not isinstance(given.get(field) or None, kind)]:
             raise ValueError(f'{path.name}: member {number} has no "{missing[0]}", or none of its kind')
     return team
 

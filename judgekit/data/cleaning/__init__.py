@@ -106,15 +106,17 @@ def _foreign(item: Item, languages: Collection[str]) -> Reason:
     return ("language", language) if language and language not in languages else None
 
 
+def _asked(item: Item) -> tuple[str, ...]:
+    return item.question, *(turn.question for turn in item.turns)
+
+
 def _held_out(item: Item, questions: Collection[str]) -> Reason:
-    asked = (item.question, *(turn.question for turn in item.turns))
-    return ("validation question", "") if any(normalise(text) in questions for text in asked) else None
+    return ("validation question", "") if any(normalise(text) in questions for text in _asked(item)) else None
 
 
 def _contaminated(item: Item, index: QuestionIndex) -> Reason:
     """A question, in whatever turn, is or nearly is a test question."""
-    asked = (item.question, *(turn.question for turn in item.turns))
-    return next((found for found in map(index.match, asked) if found), None)
+    return next((found for found in map(index.match, _asked(item)) if found), None)
 
 
 # --- items of a prompt, and items that stand in the data more than once: word for word, nearly, or with another label
