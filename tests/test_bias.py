@@ -90,6 +90,10 @@ def test_directions_are_corrected_together():
     found = functions_of("40_position_bias").directions(judged, 4000, 0).loc["s"]
     assert found["direction"].to_dict() == {"first": "first", "none": "none", "never": "none", "second": "second"}
     assert (found["p_holm"] >= found["p_value"]).all() and found.loc["never", "p_value"] == 1
+    few = table_of(*[(1, 0)] * 5).assign(set="s", judge="few")
+    unread = table_of(*[(1, 0)] * 5, *[(1, nan)] * 40).assign(set="s", judge="few")  # which are no prompts it rests on
+    p_values = [functions_of("40_position_bias").directions(one, 4000, 0)["p_value"].item() for one in (few, unread)]
+    assert p_values[0] == p_values[1] > 0.005
 
 
 def repaired(benchmark, labels, *verdicts):

@@ -86,6 +86,12 @@ def test_scores_by_hand(said, labels, protocol, found):
     assert {name: numbers[name] for name in found} == pytest.approx(found)
 
 
+def test_a_rate_without_a_case_is_left_out_and_not_zero():
+    ties, unread = (score(*items_of(*said, labels="AB"), "pairs", **QUICK) for said in (["tt", "tt"], ["A-", "-B"]))
+    assert "first_rate" not in ties and ties["consistency"].value == 1
+    assert not {"consistency", "consistency_kappa"} & set(unread) and unread["first_rate"].value == 1
+
+
 def test_a_dropped_reply_without_probabilities_costs_the_others_nothing():
     """At 29757e73 there was no Brier score at all, though every item that counts has probabilities."""
     verdicts, pairs = items_of("A", "B", "-", labels="ABA")

@@ -28,8 +28,8 @@ def score(
     (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
     ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
     protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts that are no tie,
-    the share for the response shown first); with probabilities ``nll``, ``brier``, ``ece``. Dropped items leave every
-    number and its ``n``, but their prompts are still drawn.
+    the share for the response shown first), each left out where it has no case; with probabilities ``nll``, ``brier``,
+    ``ece``. Dropped items leave every number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)
@@ -60,10 +60,11 @@ def score(
         "coverage": number("coverage", stats.share_of),
     }
     if both:
-        scores |= {name: number(name, stats.share_of) for name in ("agreement", "consistency", "first_rate")}
-        scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f", signed=True)
-        read = int(sums["consistency"][:, 1].sum())
-        scores |= {name: replace(scores[name], n=read) for name in ("consistency", "consistency_kappa")}
+        shares = [name for name in ("agreement", "consistency", "first_rate") if sums[name][:, 1].any()]
+        scores |= {name: number(name, stats.share_of) for name in shares}
+        if read := int(sums["consistency"][:, 1].sum()):
+            scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f", signed=True)
+            scores |= {name: replace(scores[name], n=read) for name in ("consistency", "consistency_kappa")}
     if "losses" in sums:
         scores["nll"] = number("losses", lambda s: stats.ratio(s[..., 0], s[..., 2]), spec=".3f")
         scores["brier"] = number("losses", lambda s: stats.ratio(s[..., 1], s[..., 2]), spec=".3f")
