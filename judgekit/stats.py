@@ -447,8 +447,8 @@ class Number:
 
     >>> Number(0.611, 0.58, 0.64, n=999, spec=".1%").row()["interval"]
     '58.0-64.0'
-    >>> str(Number(1234)), Number(0.611, 0.58, 0.64, spec="+.1%").whole
-    ('1,234', '+61.1 (+58.0 to +64.0)')
+    >>> str(Number(1234)), Number(0.011, -0.02, 0.04, spec=".1%").whole
+    ('1,234', '1.1 (-2.0 to 4.0)')
     """
 
     value: Any  # rates are kept in [0, 1]
@@ -494,7 +494,7 @@ class Number:
     @property
     def whole(self) -> str:
         """The value, with its interval in parentheses where it has one."""
-        return f"{self} ({self.interval.replace('-+', ' to +')})" if self.interval else str(self)
+        return f"{self} ({self.interval})" if self.interval else str(self)
 
     def row(self) -> dict[str, Any]:
         """The form kept in ``results/*.json``."""
@@ -515,6 +515,8 @@ def _plain(name: str, value: Any) -> int | float | None:
 
 
 def _format(value: Any, spec: str) -> str:
+    if spec == "p":  # of a p-value: further digits tell nothing
+        return format(value, ".3f") if value >= 0.0005 else "<0.001"
     text = format(value, spec).removesuffix("%")
     # "-0.0" says that a difference is negative where the digits shown say that it is not.
     return text.removeprefix("-") if text.startswith("-") and not re.search("[1-9]", text) else text

@@ -178,6 +178,14 @@ def test_table():
     assert r"| a\_b | **50.0 (40.0–60.0)** | **0.500** |" in markdown
 
 
+def test_p_values_are_printed_alike_whatever_the_format_of_their_table_is():
+    rows = [{"judge": f"judge {p}", "p (Holm)": p, "pairs": 0.25} for p in (1.0, 0.0318, 0.0005, 3e-38)]
+    path = save_table("sample", "tested", rows, spec=".2g")
+    cells = [line.split(" | ")[1:] for line in path.with_suffix(".md").read_text().splitlines()[2:]]
+    assert cells == [[p, "0.25 |"] for p in ("1.000", "0.032", "0.001", "<0.001")]
+    assert r"judge 3e-38 & \ensuremath{<}0.001 & 0.25 \\" in path.read_text()
+
+
 def test_a_rule_that_wins_is_not_bold():
     rows = [{"who": who, "right": Number(n, spec=".0%")} for who, n in (("rule", 0.9), ("one", 0.6), ("other", 0.6))]
     text = save_table("sample", "t", rows, best=["right"], plain=["rule"]).with_suffix(".md").read_text()

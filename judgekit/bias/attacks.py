@@ -183,7 +183,7 @@ def clean_cost(before: pd.DataFrame, after: pd.DataFrame, n_boot: int = 10_000, 
     if first["item_id"].tolist() != second["item_id"].tolist():
         raise ValueError("the two tables are not of the same pairs")
     lost = first["right"].to_numpy() - second["right"].to_numpy()
-    return interval(share_of, first["cluster"], lost, spec="+.1%", n_boot=n_boot, seed=seed, signed=True)
+    return interval(share_of, first["cluster"], lost, spec=".1%", n_boot=n_boot, seed=seed, signed=True)
 
 
 @dataclass

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Columns whose slugs are printed as the pictures print them.
 NAMED: dict[str, Callable[[str], str]] = dict.fromkeys(("judge", "model", "method", "scorer", "jury"), display_name)
 NAMED |= dict.fromkeys(("set", "corpus", "source", "most in"), set_title)
-SIGNED = re.compile(r"(?<=\d)-(?=\+)")  # between the bounds of an interval as ``Number`` writes it with a plus sign
+P_VALUES = re.compile(r"p( \(\w+\))?")  # columns that are printed as such, whatever the table's format is
 
 
 class Stacked(NamedTuple):
@@ -101,8 +101,9 @@ def shown_table(run: str, name: str) -> Any:
 
 def _values(frame: "pd.DataFrame", column: Hashable, spec: str) -> list[Number | Stacked | str | None]:
     """What the cells of a column print."""
-    values = [_plain(value, spec) for value in frame[column]]
-    printed = NAMED.get(str(column[-1] if isinstance(column, tuple) else column), str)
+    title = str(column[-1] if isinstance(column, tuple) else column)
+    values = [_plain(value, "p" if P_VALUES.fullmatch(title) else spec) for value in frame[column]]
+    printed = NAMED.get(title, str)
     return [printed(value) if isinstance(value, str) else value for value in values]
 
 
@@ -130,8 +131,7 @@ def _cell(value: Number | Stacked | str | None, with_interval: bool, stacked: bo
     if not (with_interval and value.interval):
         return tex, markdown
     interval = latex_number(value.interval)
-    bounds = SIGNED.sub(" to ", value.interval)  # with signs they stand apart: a dash would be read as one more sign
-    bounds = bounds.replace("-", "−" if " to " in bounds else "–")
+    bounds = value.interval.replace("-", "−" if " to " in value.interval else "–")
     return _two_lines(tex, interval) if stacked else f"{tex} ({interval})", f"{markdown} ({bounds})"
 
 
@@ -143,14 +143,13 @@ def _two_lines(above: str, below: str) -> str:
 def latex_number(text: str) -> str:
     r"""A formatted number or interval as LaTeX: true minus signs, powers of ten, a dash in intervals without signs.
 
-    >>> print(latex_number("-1.5"), latex_number("58.0-64.0"), latex_number("2e-05"), latex_number("+12.4-+18.8"))
-    \ensuremath{-}1.5 58.0–64.0 2\ensuremath{\times10^{-5}} +12.4 to +18.8
+    >>> print(latex_number("-1.5"), latex_number("58.0-64.0"), latex_number("2e-05"), latex_number("<0.001"))
+    \ensuremath{-}1.5 58.0–64.0 2\ensuremath{\times10^{-5}} \ensuremath{<}0.001
     """
-    text = SIGNED.sub(" to ", text)
     if " to " not in text:
         text = re.sub(r"(?<=\d)-(?=\d)", "–", text)
     text = re.sub(r"e([+-]\d+)", lambda power: rf"\ensuremath{{\times10^{{{int(power[1])}}}}}", text)
-    return re.sub(r"(?<!\{)-(?=\d|i|n)", r"\\ensuremath{-}", text)
+    return re.sub(r"(?<!\{)[-<](?=\d|i|n)", r"\\ensuremath{\g<0>}", text)
 
 
 _TEMPLATE = template("tables.txt", e=escape, md=escape_markdown)

@@ -37,7 +37,7 @@ def published_beside(contests: Mapping[str, Contest], n_boot: int = N_BOOT, seed
             scores = contest_scores(alone, None if rule == "primary" else rule, n_boot, seed)
             numbers[rule] = scores.set_index("metric")["number"][metric]
         same = numbers.get(figure.scored_as)
-        points = None if same is None else Number(round(100 * (same.value - figure.value), 2) + 0.0, spec="+.2f")
+        points = None if same is None else Number(round(100 * (same.value - figure.value), 2) + 0.0, spec=".2f")
         printed = Number(figure.value, spec=f".{figure.decimals}%")
         row = (figure.table, figure.judge, ours, figure.set, figure.metric, printed, figure.protocol)
         rows.append((*row, numbers["primary"], same, points, figure.why, figure.source))

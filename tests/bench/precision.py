@@ -39,14 +39,14 @@ def compared(judge, slug, run, name, beside=None):
     prompts = [clusters[n] for n in decided]
     numbers = {
         "accuracy": interval(share_of, prompts, right, spec=".1%"),
-        "gain": interval(share_of, prompts, right - hits(rounded), spec="+.1%", signed=True),
+        "gain": interval(share_of, prompts, right - hits(rounded), spec=".1%", signed=True),
         "zero": interval(share_of, clusters, exact == 0, spec=".1%"),
         "zero_before": interval(share_of, clusters, rounded == 0, spec=".1%"),
         "equal_leads": interval(share_of, clusters, np.sign(exact) == np.sign(rounded), spec=".1%"),
     }
     if beside:
         more = hits(leads(tracked(run, beside, name))) - right
-        numbers["larger"] = interval(share_of, prompts, more, spec="+.1%", signed=True)
+        numbers["larger"] = interval(share_of, prompts, more, spec=".1%", signed=True)
     return numbers
 
 
