@@ -235,7 +235,8 @@ def test_annotations_are_of_the_model_whatever_its_side():
     assert table["model"].tolist() == ["m", "m", "n", "m"]
     assert table["credit"].tolist() == [1.0, 1.0, 0.5, 0.3]
     assert table["doublings"].tolist() == [1.0, -1.0, -1.0, 1.0]
-    assert notebook.saturating(table)["doublings"].abs().max() < 1
+    bounded = notebook.saturating(table)
+    assert bounded["doublings"].abs().max() < 1 and bounded["length"].equals(table["doublings"])
     with pytest.raises(AssertionError, match="not one baseline"):
         notebook.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
 
@@ -277,7 +278,7 @@ def test_a_lift_worked_by_hand_whatever_the_sides():
         ("x", "y", 0.2, 0.2, np.nan),
     )
     found = lifts(with_target(compared(table), ["own"], ["x", "y"]), 50)["value"]
-    assert (found["lift"].value, found["lift"].n, found["sharpness"].n) == (0.5, 3, 4)
+    assert (found["lift"].value, found["lift"].n, found["sharpness"].n) == (0.5, 3, 1)
     turned = table.assign(model_a=table["model_b"], model_b=table["model_a"], people=1 - table["people"])
     turned = lifts(with_target(compared(turned.assign(ab=1 - table["ab"])), ["own"], ["x", "y"]), 2)["value"]
     for way in ("lift", "calibrated", "sharpness"):
@@ -290,7 +291,18 @@ def test_a_lift_rests_on_the_prompts_that_hold_the_target():
     table = judged_rows(*meetings)
     found = lifts(with_target(compared(table), ["own"], ["x", "y"]), 200)
     assert found["value"]["lift"].low is None and found["p_value"]["lift"] == 1
-    assert found["value"]["sharpness"].low is not None  # learnt from all
+    assert found["value"]["sharpness"].low is not None  # learnt where the others meet
+
+
+def test_sharpness_does_not_hear_what_the_judge_says_of_its_own_family():
+    """At abce81f6 it did: a taste for one of one's kin over another passed for sharpness, and hid the taste."""
+    meetings = [(a, b, s, 1.0, s) for a, b in (("k1", "x"), ("k2", "y"), ("x", "y")) for s in (0.0, 1.0, 1.0)]
+    fair, biased = ([*meetings, *[("k1", "k2", n % 2, taste, taste) for n in range(30)]] for taste in (0.5, 1.0))
+    fair, biased = (
+        lifts(with_target(compared(judged_rows(*one)), ["k1", "k2"], ["x", "y"]), 50)["value"] for one in (fair, biased)
+    )
+    assert fair["sharpness"].value == biased["sharpness"].value and fair["sharpness"].n == 3
+    assert fair["calibrated"].value == biased["calibrated"].value
 
 
 def test_items_among_the_others_count_and_the_family_is_left_out():

@@ -251,7 +251,7 @@ def all_judges():
     return table.assign(low=table["value"] - 0.05, high=table["value"] + 0.05, x=table["value"], y=1 - table["value"])
 
 
-WORDS = {"xlabel": "accuracy (%)", "ylabel": "mean accuracy, quality sets (%)"}
+WORDS = {"xlabel": "accuracy (%)", "ylabel": "mean accuracy, ordinary sets (%)"}
 KINDS = [
     (forest, {"panel": None}),
     (forest, {"panel": "set", "columns": 3, "sharey": False}),

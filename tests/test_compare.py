@@ -95,7 +95,7 @@ def test_arena_judges_are_scored_with_their_probabilities():
         given = np.array([v.p_a if labels[v.item_id] == "A" else v.p_b for v in said])
         assert table[slug(name), "nll"].value == pytest.approx(-np.log(np.maximum(given, 1e-12)).mean(), rel=1e-3)
         assert table[slug(name), "brier"].value == pytest.approx(2 * ((1 - given) ** 2).mean(), rel=1e-3)
-        assert table[slug(name), "ece"].low < table[slug(name), "ece"].high
+        assert table[slug(name), "ece"].low is None
         assert (slug(name), "consistency") not in table.index, "they were shown in one order"
     assert table["random", "nll"].value == pytest.approx(np.log(2))
     assert set(sources_of([], names[:1])) == {"chatbot_arena_calibration/gpt-4-turbo.calibration.jsonl"}

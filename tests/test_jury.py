@@ -255,9 +255,17 @@ def test_items_without_a_label_are_left_out_of_the_curve():
 
 
 def test_the_notebook_compares_a_jury_with_its_best_member():
-    panel = panel_of("AAAA", x="AABB", y="AABB", z="BAAA")
+    panel = panel_of("AAAA" * 4, x="AABB" * 4, y="AABB" * 4, z="BAAA" * 4)
     (row,) = notebook(n_folds=2).jury_table(panel).query("rule == 'majority'").to_dict("records")
     assert (row["best"], row["over_best"].value) == ("z", -0.25) and 0 < row["p_value"] <= 1
+
+
+def test_the_best_member_is_found_on_other_prompts():
+    folds = prompt_folds([pair.cluster for pair in pairs_of("A" * 16)], 2, 0)
+    x, y = ("".join("A" if one == fold else "B" for one in folds) for fold in (0, 1))
+    panel = panel_of("A" * 16, x=x, y=y)  # each is right in one fold, and chosen by it for the other
+    (row,) = notebook(n_folds=2).jury_table(panel).query("rule == 'majority'").to_dict("records")
+    assert row["best_accuracy"].value == 0
 
 
 def test_the_threshold_of_a_cascade_comes_from_other_prompts():

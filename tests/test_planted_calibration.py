@@ -14,7 +14,7 @@ from notebook_functions import functions_of
 
 from judgekit.people.calibration.maps import confidence_slope
 from judgekit.people.calibration.measures import measures, verdict_cells
-from judgekit.people.calibration.selective import certify, coverages_for, losses_of, thresholds_at
+from judgekit.people.calibration.selective import certify, coverages_for, thresholds_at
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.stats import Number, interval, mean_interval
 
@@ -99,7 +99,7 @@ def risk_above():
     """Risk of what is kept by every threshold, from many items, and the thresholds that are tried."""
     many = planted_cases(replace(ASKED, prompts=50_000), 10**6)
     order = np.argsort(many.confidence)
-    confidence, losses = many.confidence[order], losses_of(many)[order]
+    confidence, losses = many.confidence[order], 1 - many.hits[order]
     risks = losses[::-1].cumsum()[::-1] / np.arange(len(order), 0, -1)
     return confidence, np.append(risks, 0.0), thresholds_at(many, coverages_for(100, RISK, DELTA))
 
@@ -121,7 +121,7 @@ def test_thresholds_that_are_chosen_by_the_risk_they_showed_break_it():
     kept = 0
     for k in range(SIMULATIONS):
         cases = planted_cases(ASKED, k)
-        losses = losses_of(cases)
+        losses = 1 - cases.hits
         seen = {t: losses[cases.confidence >= t].mean() for t in risk_above()[2] if (cases.confidence >= t).any()}
         kept += word_kept(min((t for t, risk in seen.items() if risk <= RISK), default=np.inf))
     assert kept < SIMULATIONS * (1 - DELTA)

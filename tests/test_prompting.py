@@ -20,7 +20,6 @@ from judgekit.studies.prompt_strategies import (
     Evaluator,
     call_table,
     cost_of,
-    live_evaluators,
     live_judges,
     stored_evaluators,
 )
@@ -29,6 +28,7 @@ MODELS = ["gpt-4", "palm2", "chatgpt", "chatgpt-0301", "llama2", "falcon"]
 SET = "sample_adversarial"
 NOTEBOOK = functions_of("32_prompt_strategies")
 live_call_table, outcome_table = NOTEBOOK.live_call_table, NOTEBOOK.outcome_table
+live_evaluators = NOTEBOOK.live_evaluators
 RULES = [Evaluator("rules", rule, f"baseline/{rule}") for rule in ("random", "longer", "shorter")]
 
 

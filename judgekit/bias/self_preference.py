@@ -54,7 +54,7 @@ class _Matchups:
     sums: Floats  # (n_prompts, n_matchups, 3): items, credits by judge and by reference, for the first author
     signs: Floats  # (n_matchups, n_authors): 1 for the first author, -1 for the second
     side: Floats  # (n_matchups,): 1 where the first author is the target's, -1 where the second, else 0
-    others: int  # authors beside the target
+    free: Floats  # (n_matchups,): 1 where neither author is the target's, else 0
 
 
 def _matchups(rows: pd.DataFrame) -> _Matchups:
@@ -69,7 +69,7 @@ def _matchups(rows: pd.DataFrame) -> _Matchups:
     unit, side = np.eye(len(names)), rows["side"].to_numpy()
     signs = unit[pairs // len(names)] - unit[pairs % len(names)]
     target = np.isin(np.arange(len(names)), [*a[side == 1], *b[side == -1]])
-    return _Matchups(sums, signs, signs @ target, int((~target).sum()))
+    return _Matchups(sums, signs, signs @ target, 1.0 - (np.abs(signs) @ target > 0))
 
 
 def lifts(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> pd.DataFrame:
@@ -79,26 +79,26 @@ def lifts(rows: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> pd.DataFra
     target wrote A, -1 where it wrote B, 0 where the others meet. Indexed by way, columns ``value`` (n: items that hold
     the target) and ``p_value`` (two-sided). ``lift``: win rate by the judge less that by the reference (Zheng et al.
     2023, arXiv:2306.05685, section 3.3); a judge sharper than the reference lifts all who are better than those they
-    meet. ``calibrated``, only where two other authors meet: one Bradley-Terry model of both, the
-    log odds of the reference :math:`\theta_a - \theta_b`, those of the judge
-    :math:`\kappa(\theta_a - \theta_b) + o\,t_i`, :math:`t_i` the side of the target; the win rate by the judge less
-    :math:`\sigma(\kappa(\theta_a - \theta_b))`. ``sharpness``: :math:`\kappa`, learnt where the other authors meet.
+    meet. ``calibrated``, only where other authors meet: in one Bradley-Terry model the log odds of the reference are
+    :math:`\theta_a - \theta_b` and those of the judge, where other authors meet, :math:`\kappa(\theta_a - \theta_b)`;
+    the win rate by the judge less :math:`\sigma(\kappa(\theta_a - \theta_b))`. ``sharpness``: :math:`\kappa`.
     Assumes that a judge sharpens all authors alike; length and style that go with an author are not taken off.
     """
     meetings = _matchups(rows)
     once, drawn = meetings.sums.sum(0), resampled_sums(meetings.sums, n_boot, seed)
     values: dict[str, tuple[Array, Array]] = {"lift": (_lift(once, meetings), _lift(drawn, meetings))}
-    if meetings.others > 1:
+    if meetings.free.any():
         one, many = _calibrated(once, meetings), _calibrated(drawn, meetings)
         values |= {"calibrated": (one[0], many[0]), "sharpness": (one[1], many[1])}
-    n, found = int((rows["side"] != 0).sum()), {}
-    met, held = ((sums[..., 0] @ np.abs(meetings.side)) > 0 for sums in (meetings.sums, drawn))  # with the target
+    found = {}
     for way, (value, draws) in values.items():
-        of_all = way == "sharpness"
-        draws, n_prompts = (draws, len(met)) if of_all else (draws[held], int(met.sum()))
-        ends = interval_of(value, draws, n_prompts, signed=not of_all)
-        kind: dict[str, Any] = {"n": len(rows), "spec": ".2f"} if of_all else {"n": n, "spec": ".1%"}
-        found[way] = {"value": Number(float(value), *ends, **kind), "p_value": two_sided_p(draws, n_prompts)}
+        signed = way != "sharpness"
+        counted = np.abs(meetings.side) if signed else meetings.free
+        met, held = (sums[..., 0] @ counted for sums in (meetings.sums, drawn))  # items by prompt, and by resample
+        draws, n_prompts = draws[held > 0], int((met > 0).sum())
+        ends = interval_of(value, draws, n_prompts, signed)
+        number = Number(float(value), *ends, n=int(met.sum()), spec=".1%" if signed else ".2f")
+        found[way] = {"value": number, "p_value": two_sided_p(draws, n_prompts)}
     return pd.DataFrame.from_dict(found, orient="index")
 
 
@@ -107,33 +107,29 @@ def _lift(sums: Floats, meetings: _Matchups) -> Array:
     return gain / np.maximum((sums[..., 0] * np.abs(meetings.side)).sum(-1), 1e-9)
 
 
-def _logistic(x: Floats) -> Floats:
-    return expit(np.clip(x, -30, 30))
-
-
 def _calibrated(sums: Floats, meetings: _Matchups) -> tuple[Array, Array]:
     """The calibrated lift, and the sharpness."""
-    strengths, kappa, _ = _calibration(sums, meetings)
+    strengths, kappa = _calibration(sums, meetings)
     weight = (sums[..., 0] * np.abs(meetings.side)).sum(-1)
-    expected = sums[..., 0] * _logistic(kappa[..., None] * (strengths @ meetings.signs.T))
+    expected = sums[..., 0] * expit(kappa[..., None] * (strengths @ meetings.signs.T))
     return ((sums[..., 1] - expected) * meetings.side).sum(-1) / np.maximum(weight, 1e-9), kappa
 
 
-def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats, Floats]:
-    """Strengths (..., n_authors), sharpness and o, by Fisher scoring."""
+def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats]:
+    """Strengths (..., n_authors) and sharpness, by Fisher scoring; the judge is heard where other authors meet."""
     k, m = meetings.signs.shape[1], len(meetings.side)
     batch = sums.shape[:-2]
-    n = np.concatenate([sums[..., 0], sums[..., 0]], -1)
-    wins = np.concatenate([sums[..., 2], sums[..., 1]], -1)  # the reference's, then the judge's
-    centre, precision = np.zeros(k + 2), np.full(k + 2, STRENGTH_PRIOR)
+    n = np.concatenate([sums[..., 0], sums[..., 0] * meetings.free], -1)
+    wins = np.concatenate([sums[..., 2], sums[..., 1] * meetings.free], -1)  # the reference's, then the judge's
+    centre, precision = np.zeros(k + 1), np.full(k + 1, STRENGTH_PRIOR)
     centre[k], precision[k] = 1.0, SHARPNESS_PRIOR
     first = np.hstack(_calibration(meetings.sums.sum(0), meetings)) if batch else centre  # resamples start there
-    place = np.broadcast_to(first, (*batch, k + 2)).copy()
-    slopes: Any = np.zeros((*batch, 2 * m, k + 2))
-    slopes[..., :m, :k], slopes[..., m:, k + 1] = meetings.signs, meetings.side
+    place = np.broadcast_to(first, (*batch, k + 1)).copy()
+    slopes: Any = np.zeros((*batch, 2 * m, k + 1))
+    slopes[..., :m, :k] = meetings.signs
     for _ in range(STEPS):
-        gap, kappa, own = place[..., :k] @ meetings.signs.T, place[..., k, None], place[..., k + 1, None]
-        p = _logistic(np.concatenate([gap, kappa * gap + own * meetings.side], -1))
+        gap, kappa = place[..., :k] @ meetings.signs.T, place[..., k, None]
+        p = expit(np.concatenate([gap, kappa * gap], -1))
         slopes[..., m:, :k], slopes[..., m:, k] = kappa[..., None] * meetings.signs, gap
         gradient = np.einsum("...mk,...m->...k", slopes, wins - n * p) - precision * (place - centre)
         information = np.swapaxes(slopes, -1, -2) @ (slopes * (n * p * (1 - p))[..., None]) + np.diag(precision)
@@ -141,4 +137,4 @@ def _calibration(sums: Floats, meetings: _Matchups) -> tuple[Floats, Floats, Flo
         place += step
         if np.abs(step).max() < TOLERANCE:
             break
-    return place[..., :k], place[..., k], place[..., k + 1]
+    return place[..., :k], place[..., k]

@@ -39,11 +39,6 @@ def _checked_logits(logits: Array, n_scores: int | None = None) -> Floats:
     return logits
 
 
-def last_only(n_layers: int) -> Floats:
-    """All weight on the last layer, shape (n_layers,)."""
-    return np.eye(n_layers)[-1]
-
-
 def distribution(logits: Array, weights: Array, over: str = "logits") -> Floats:
     """Probabilities of the scores from all layers, shape (n_items, n_scores); NaN where logits are.
 

@@ -10,7 +10,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from judgekit.inside.layer_logits import ScoreHead, batch_logits, score_plan
-from judgekit.inside.layers import distribution, last_only, load_weights
+from judgekit.inside.layers import distribution, load_weights
 from judgekit.judges.generative import SIDES
 from judgekit.judges.hf import HFJudge, LoadedSettings
 from judgekit.models import Unavailable
@@ -67,7 +67,7 @@ class LayeredJudge(HFJudge):
         if settings.weights == "uniform":
             return [1 / n_layers] * n_layers
         if settings.weights == "last":
-            return last_only(n_layers).tolist()
+            return np.eye(n_layers)[-1].tolist()
         wanted = {"model": source, "prompt": self.strategy.version, "scores": scores}
         saved = load_weights(settings.weights, **wanted, normed=settings.normed, over=settings.over)
         if len(saved.weights.values) != n_layers:

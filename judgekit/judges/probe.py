@@ -31,11 +31,6 @@ def save_probe_judge(probe: SavedProbe, ties: TieModel, folder: str | Path) -> N
     write_json(Path(folder) / _TIES, asdict(ties))
 
 
-def load_ties(path: Path) -> TieModel:
-    """A tie model from a file; ProbeError where there is none, or it is damaged."""
-    return saved_probes.read_json(path, TieModel, ProbeError)
-
-
 class ProbeJudge(Judge):
     """A judge of pairs that reads from inside a frozen model; ProbeError where a folder holds none, or of another."""
 
@@ -44,7 +39,8 @@ class ProbeJudge(Judge):
     def __init__(self, folder: str | Path, name: str | None = None) -> None:
         folder = Path(folder)
         self.name = name or f"probe/{folder.name}"
-        self.probe, self.ties = saved_probes.load_probe(folder), load_ties(folder / _TIES)
+        self.probe = saved_probes.load_probe(folder)
+        self.ties = saved_probes.read_json(folder / _TIES, TieModel, ProbeError)
         if self.probe.kind != "pair_logistic":
             wrong = f"field 'kind' is {self.probe.kind!r}: a judge of pairs needs a pairwise one"
             raise ProbeError(f"{folder / saved_probes.CONFIG}: {wrong}")

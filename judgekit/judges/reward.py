@@ -17,10 +17,10 @@ import torch
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
+from judgekit.inside.saved_probes import ProbeError, TieModel, read_json
 from judgekit.judges.base import Judge, Request
 from judgekit.judges.generative import SIDES
 from judgekit.judges.hf import LoadedSettings, computing
-from judgekit.judges.probe import load_ties
 from judgekit.judges.surface import reply_of
 from judgekit.models.causal import move_in
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -66,7 +66,7 @@ class RewardJudge(Judge):
             self.pad = next((token for token in others if token not in (None, end)), end)
         self.limit = min([n for n in (settings.max_tokens, positions_of(config)) if n], default=None)
         file = Path(settings.ties) if settings.ties else folder / "ties.json"
-        self.ties = load_ties(file) if settings.ties or file.is_file() else None
+        self.ties = read_json(file, TieModel, ProbeError) if settings.ties or file.is_file() else None
         self.device, self.dtype, self.batch_tokens = computing(settings)
         self.fingerprint = fingerprint_of(
             "reward", 1, files.digest, self.trained_here, self.limit, self.ties and asdict(self.ties)

@@ -29,7 +29,7 @@ def score(
     ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
     protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts that are no tie,
     the share for the response shown first), each left out where it has no case; with probabilities ``nll``, ``brier``,
-    ``ece``. Dropped items leave every number and its ``n``, but their prompts are still drawn.
+    ``ece`` (without interval). Dropped items leave every number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)
@@ -68,7 +68,8 @@ def score(
     if "losses" in sums:
         scores["nll"] = number("losses", lambda s: stats.ratio(s[..., 0], s[..., 2]), spec=".3f")
         scores["brier"] = number("losses", lambda s: stats.ratio(s[..., 1], s[..., 2]), spec=".3f")
-        scores["ece"] = number("bins", stats.expected_calibration_error, spec=".3f")
+        bins = sums["bins"].sum(0)  # resamples would lie too high, and never hold the zero of a calibrated judge
+        scores["ece"] = Number(float(stats.expected_calibration_error(bins)), n=n, spec=".3f")
     return scores
 
 

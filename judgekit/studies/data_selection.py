@@ -42,11 +42,6 @@ class Views:
         return [pair.asked for pair in self.pairs]
 
     @property
-    def sources(self) -> Array:
-        """The set of each pair, shape (n_pairs,)."""
-        return np.array([pair.benchmark for pair in self.pairs])
-
-    @property
     def clusters(self) -> list[str]:
         """The prompt of each pair."""
         return [pair.cluster for pair in self.pairs]

@@ -1,4 +1,4 @@
-"""How far people agree with each other on a set: the ceiling of every judge that is scored on it."""
+"""How far people agree with each other on a set: what one more person would score on it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from judgekit.stats import Number, interval, share_of
 
 
 def ceiling_table(pairs: Pairs, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
-    """Every ceiling that the votes of a set allow: columns who, what (parts of a result key), people, quantity, number.
+    """Every such agreement that votes allow: columns who, what (parts of a result key), people, quantity, number.
 
     Where everybody voted on everything (PandaLM), of annotators by name; elsewhere (MT-bench) of any two votes on the
     same comparison. ValueError where there are no votes, or only one on each comparison.

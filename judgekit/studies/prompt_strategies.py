@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import pandas as pd
 
+from judgekit.data.benchmarks import PART_OF
 from judgekit.data.benchmarks.outputs import published_of, published_on
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.sources.rows import read_rows
@@ -47,27 +48,6 @@ def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
     return evaluators
 
 
-def live_evaluators(model: str, methods: Mapping[str, str]) -> list[Evaluator]:
-    """A model asked live in several ways; its slug begins with ``live_``.
-
-    ``model``: ``hf/<model>`` or any other that is asked, or a name as the server calls it; empty for none. ``methods``:
-    method, as the tables name it, to the strategy that asks in that way, perhaps with demonstrations
-    (``"demonstrations?shots=2&shots_order=reversed"``). ValueError for one without the other, or where two share a name
-    or a strategy.
-
-    >>> live_evaluators("org/gpt-4o", {"vanilla": "rules-strict"})
-    [Evaluator(model='live_gpt_4o', method='vanilla', judge='openai/org/gpt-4o#rules-strict')]
-    """
-    if bool(model) != bool(methods):
-        raise ValueError(f"live model {model!r} with methods {methods}: a model needs methods, and methods a model")
-    name = model if model.partition("/")[0] in ASKED else f"openai/{model}"
-    # No stored model has the prefix, so that no live number can take a stored one's key.
-    found = [Evaluator(f"live_{slug(model)}", slug(way), f"{name}#{asked}") for way, asked in methods.items()]
-    if min(len({one.method for one in found}), len({one.judge for one in found})) < len(found):
-        raise ValueError(f"live methods {methods}: two share a name or a strategy")
-    return found
-
-
 # ---------------------------------------------------------------- what stored outputs cost
 
 
@@ -79,20 +59,12 @@ def call_table(evaluators: Iterable[Evaluator]) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for one in (one for one in evaluators if one.judge.startswith("replay/")):
         files = published_of(one.judge.removeprefix("replay/")).files
-        costs = {set_of(file): [cost_of(row.get("results")) for row in read_rows(file)] for file in files}
+        parts = [(file, PART_OF[file.partition("evaluators/")[0] + "dataset.json"]) for file in files]
+        costs = {f"llmbar_{part}": [cost_of(row.get("results")) for row in read_rows(file)] for file, part in parts}
         union = [cost for name, items in costs.items() if name != "llmbar_natural" for cost in items]
         for name, items in (costs | {"llmbar_adversarial": union}).items():
             rows.append((name, one.model, one.method, *(fmean(column) / 2 for column in zip(*items, strict=True))))
     return pd.DataFrame(rows, columns=CALLS)
-
-
-def set_of(file: str) -> str:
-    """The set an output file belongs to.
-
-    >>> set_of("llmbar/LLMBar/Adversarial/GPTOut/evaluators/GPT-4/CoT/result.json")
-    'llmbar_gptout'
-    """
-    return "llmbar_" + file.partition("/evaluators/")[0].rpartition("/")[2].lower()
 
 
 def cost_of(steps: Iterable[Any]) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from judgekit.inside.layer_logits import layer_logits
-from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score, last_only
+from judgekit.inside.layers import LayerWeights, RatedItems, distribution, expected_score
 from judgekit.models.causal import CausalModel, Plan
 from judgekit.stats import Array, Floats
 
@@ -97,7 +97,7 @@ def beside_published() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         raise ValueError("the seeded model wrote other completions than under the published code")
     logits = layer_logits(engine, [each for each in ended if each is not None], PLAN)
     train = np.flatnonzero(there) < _N_TRAIN
-    held_out, last = logits[~train], last_only(logits.shape[1])
+    held_out, last = logits[~train], np.eye(logits.shape[1])[-1]
     at_last = distribution(logits, last)
     pairs: dict[str, Any] = {"logits": (logits, [row for row in theirs["logits"] if row is not None])}
     for name, scores in (("vscore", modal_score(at_last, SCALE)), ("escore", expected_score(at_last, SCALE))):

@@ -16,11 +16,6 @@ STARTS = 3  # sequences of tests, evenly begun along the thresholds: the stricte
 SPLITS = 20  # random halves of the prompts
 
 
-def losses_of(cases: Cases) -> Floats:
-    """Share of people who do not say what the judge says, per item."""
-    return 1 - cases.hits
-
-
 def thresholds_at(cases: Cases, coverages: Array) -> Floats:
     """Confidences at which so many of these items are kept, prompts counting once each; 0 keeps all, labels play no
     part. They must come from other prompts than those that `certify` tests on."""
@@ -39,7 +34,7 @@ def certify(cases: Cases, thresholds: Array, risk: float, delta: float, by_item:
     """
     if not (0 < risk < 1 and 0 < delta < 1):
         raise ValueError(f"risk {risk}, delta {delta}: rates in (0, 1)")
-    rng, losses = np.random.default_rng(seed), losses_of(cases)
+    rng, losses = np.random.default_rng(seed), 1 - cases.hits
     best, dealt = np.inf, rng.permutation(cases.n_prompts)
     order, one = rng.permutation(len(cases.items)), np.empty(cases.n_prompts, int)
     one[cases.cluster_index[order]] = order  # an item of every prompt, drawn at random
@@ -88,7 +83,7 @@ def coverages_for(n_prompts: int, risk: float, delta: float) -> tuple[float, ...
 def kept_numbers(cases: Cases, kept: Array) -> dict[str, Number]:
     """What abstaining leaves, each prompt counting once: ``coverage``, ``all_risk``, and ``risk`` if anything is kept;
     ``kept``, shape (n_items,): whether, or how often, each verdict is."""
-    size, losses = cases.prompt_weights, losses_of(cases)
+    size, losses = cases.prompt_weights, 1 - cases.hits
     share = size / size.sum()
     found = {
         "coverage": mean_interval(kept.astype(float), size, cases.cluster_index),
