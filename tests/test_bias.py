@@ -83,6 +83,13 @@ def test_measures_agree_with_the_scores():
     assert ours["consistency"].n == theirs["consistency"].n < 300
 
 
+def test_a_verdict_that_rounding_decided_is_a_tie():
+    pairs = [pair(0), pair(1)]
+    stated = [(0.4, 0.4, 0.2), (0.5, 0.3, 0.2)]
+    given = [Verdict(str(k), "j", order, "A", *p) for k, p in enumerate(stated) for order in ("ab", "ba")]
+    assert judged_table(pairs, given)[["ab", "ba"]].to_numpy().tolist() == [[0.5, 0.5], [1, 1]]
+
+
 def test_directions_are_corrected_together():
     tables = {"first": table_of(*[(1, 0)] * 12), "none": table_of((1, 0), (0, 1)), "never": table_of((1, 1))}
     tables["second"] = table_of(*[(0, 1)] * 12)

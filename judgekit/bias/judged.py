@@ -19,12 +19,13 @@ KEYS = ["set", "judge", "item"]
 def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | None = None) -> pd.DataFrame:
     """`judgekit.scoring.verdicts` with one row per set, judge and pair, preferences as credit for the pair's A.
 
-    Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0.5 for a tie, 0; NaN where
-    there is none); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without); ``people``, the share
+    Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0, 0.5 for a tie or where A and
+    B are stated to be equally likely, as rounding leaves them; NaN where there is none); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without); ``people``, the share
     of the votes, or else the label, in [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a,
     words_b, characters_a, characters_b, model_a and model_b.
     """
-    rows = pivot_orders(table)
+    even = table["p_a"].eq(table["p_b"]) & table["p_a"].notna() & table["verdict"].notna()
+    rows = pivot_orders(table.assign(verdict=table["verdict"].mask(even, "tie")))
     rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)
     expected = table.assign(p=table["p_a"] + table["p_tie"].fillna(0.0) / 2).pivot(
         index=KEYS, columns="order", values="p"
