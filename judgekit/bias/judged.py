@@ -20,9 +20,10 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     """`judgekit.scoring.verdicts` with one row per set, judge and pair, preferences as credit for the pair's A.
 
     Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0, 0.5 for a tie or where A and
-    B are stated to be equally likely, as rounding leaves them; NaN where there is none); ``p_ab`` and ``p_ba``, probability of A and half that of a tie (NaN without); ``people``, the share
-    of the votes, or else the label, in [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a,
-    words_b, characters_a, characters_b, model_a and model_b.
+    B are stated to be equally likely, as rounding leaves them; NaN where there is none); ``p_ab`` and ``p_ba``,
+    probability of A and half that of a tie (NaN without); ``people``, the share of the votes, or else the label, in
+    [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a, words_b, characters_a, characters_b,
+    model_a and model_b.
     """
     even = table["p_a"].eq(table["p_b"]) & table["p_a"].notna() & table["verdict"].notna()
     rows = pivot_orders(table.assign(verdict=table["verdict"].mask(even, "tie")))

@@ -83,8 +83,9 @@ class RayJudge:
             except Exception as failed:  # of any class where its processes were too slow to start
                 raise RuntimeError(f"it could not be started: {failed}") from failed
         resources = ray.cluster_resources()
-        gpus = resources.get("GPU", 0) if self.name.partition("/")[0] in ASKED else 0
+        on_gpu = (*ASKED, "blend", "probe")
+        gpus = int(resources.get("GPU", 0)) if self.name.partition("/")[0] in on_gpu else 0
         workers = self._workers or int(gpus or resources.get("CPU", 1))
-        each = {"num_cpus": 1, "num_gpus": gpus // workers or gpus / workers}
+        each = {"num_cpus": 1, "num_gpus": gpus // workers or (gpus and 1 / -(-workers // gpus))}  # so that all start
         remote = ray.remote(max_restarts=_RESTARTS, max_task_retries=_RETRIES, **each)(Worker)
         return ActorPool([remote.remote(self._arguments, (self.fingerprint, self.decoding)) for _ in range(workers)])

@@ -176,9 +176,11 @@ def _make_trainer(
         def _prepare_dataset(self, dataset: Any, *others: Any) -> Any:
             return dataset  # rows of tokens: of texts it would make other ones than judging does
 
+    # Where all weights are trained the trainer loads the reference itself.
+    revision = {"revision": recipe.revision} if recipe.revision else None
     kinds: dict[str, Any] = {
         "sft": (trl.SFTTrainer, trl.SFTConfig, {"packing": recipe.packing, "eval_packing": False}),
-        "dpo": (Preferences, trl.DPOConfig, {"beta": recipe.beta}),
+        "dpo": (Preferences, trl.DPOConfig, {"beta": recipe.beta, "model_init_kwargs": revision}),
         "reward": (trl.RewardTrainer, trl.RewardConfig, {"disable_dropout": not recipe.lora_dropout}),
     }
     kind, config, own = kinds[recipe.method]
@@ -311,7 +313,8 @@ def load_base(recipe: CausalRecipe) -> tuple[Any, Any]:
     if recipe.quantise:
         if not torch.cuda.is_available():
             raise RecipeError("quantise: '4bit' needs a GPU, and there is none")
-        four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": "bfloat16"}
+        four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+        four["bnb_4bit_compute_dtype"] = "bfloat16" if recipe.bf16 else "float16"
         # Of several processes each has a GPU of its own.
         options |= {"quantization_config": BitsAndBytesConfig(load_in_4bit=True, **four), "device_map": "cuda"}
     if recipe.method == "reward":
