@@ -434,6 +434,8 @@ def test_judges_are_never_attacked_with_what_they_may_be_trained_on():
 def test_what_is_no_edit_is_named():
     with pytest.raises(KeyError, match="no edit 'shout'; there are null_response, "):
         tampered("shout", QUESTION, RESPONSE)
+    with pytest.raises(ValueError, match="named twice among emoji, empty, emoji"):
+        Suite(("emoji", "empty", "emoji"))
     for name in ("emoji", "combined"):
         with pytest.raises(KeyError, match="no part 'all' of the wordings"):
             tampered(name, QUESTION, RESPONSE, part="all")

@@ -141,6 +141,22 @@ def test_names_of_ones_own(tmp_path):
     assert code == 0 and (*short(pair), pair.reference) == ("7", "Q", "a", "b", "B", "G")
 
 
+def test_columns_of_a_csv_may_be_empty_have_dots_and_hold_numbers(tmp_path, capsys):
+    rows, out = tmp_path / "rows.csv", tmp_path / "pairs.jsonl"
+    rows.write_text("q,r.a,b,label,reference,v-1,v2\nq1,x,yy,A,ref,A,B\nq2,x,yy,,,A,B\n")
+    joined = "question=q,response_a=r.a,response_b=b,label=label,reference=reference,votes.ann-1=v-1,votes.bob=v2"
+    assert main(["convert", str(rows), "--out", str(out), "--map", joined]) == 0
+    assert "a label that says nothing, left out: 1" in capsys.readouterr().err
+    (pair,) = read_pairs(out)
+    assert (pair.response_a, pair.label, pair.reference) == ("x", "A", "ref") and pair.votes == {
+        "ann-1": "A",
+        "bob": "B",
+    }
+    rows.write_text("instruction,output_1,output_2,preference\nq,a,b,1\nq,a,b,2.0\n")
+    assert main(["convert", str(rows), "--out", str(out), "--format", "alpaca-eval"]) == 0
+    assert [pair.label for pair in read_pairs(out)] == ["A", "B"]
+
+
 def test_long_numbers_and_ids_that_are_null(tmp_path):
     rows = [{"id": None, "q": "Q", "a": ["a", "c"], "b": ["b"], "l": 1234567}] * 2
     maps = [*MAPS, "--map", "id=id", "--map", "label=l", "--label", "1234567=A"]
@@ -174,6 +190,7 @@ MAPS = ["--map", "question=q", "--map", "response_a=a", "--map", "response_b=b"]
         (TEXTS | {"v": "left"}, [*MAPS, "--map", "votes.ann=v"], "line 1: field 'v' is 'left', not one of A, B, tie"),
         ({}, [*MAPS, "--map", "label"], "--map label: write NAME=VALUE"),
         ({}, [*MAPS, "--label", "x=C"], "--label x: write VALUE=A, "),
+        (TEXTS, [*MAPS, "--label", "x=A"], "--label: what it reads is missing: --map label=PATH"),
         ({"q": "Q", "a": "a"}, MAPS, "line 1: field 'b' is missing (the row has: q, a)"),
         (TEXTS | {"b": 3}, MAPS, "line 1: field 'response_b' is the number 3, not text"),
         (TEXTS | {"l": "x"}, [*MAPS, "--map", "label=l"], "line 1: field 'l' is 'x', not one of A, B, tie"),

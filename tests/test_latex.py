@@ -178,6 +178,10 @@ def test_team_without_a_field_is_an_error(project):
         (project / "report" / "team.yaml").write_text(text)
         with pytest.raises(ValueError, match=r'member 1 has no "(work|name)", or none of its kind'):
             write_generated("laptop")
+    for text in ("- name: Ann", "members: 3", "Ann and Bob"):
+        (project / "report" / "team.yaml").write_text(text)
+        with pytest.raises(ValueError, match=r"team\.yaml: no fields with a list of members"):
+            write_generated("laptop")
     (project / "report" / "team.yaml").write_text("members: [{name: X")
     with pytest.raises(ValueError, match=r"team\.yaml is not YAML: while parsing"):
         write_generated("laptop")

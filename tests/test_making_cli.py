@@ -71,6 +71,16 @@ def test_what_does_not_apply_is_left_out(project, capsys):
     assert list(jobs_of("mine")) == ["33_measure_agreement", "40_position_bias"]
     assert read_parameters("mine", "33_measure_agreement")["voted"] == []
     assert "0 of 40 pairs have a label or a majority" in capsys.readouterr().err
+    for run, part in (("alike", {"label": "A"}), ("asked", {"question": "Q?"})):
+        labelled = [row | {"label": "AB"[n % 2]} | part for n, row in enumerate(rows)]
+        (project / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in labelled))
+        assert new(project, run=run) == 0
+    assert "41_verbosity_bias" not in jobs_of("alike") and "61_calibration" in jobs_of("alike")
+    assert list(jobs_of("asked")) == ["33_measure_agreement", "40_position_bias"]
+    told = capsys.readouterr().err
+    assert (
+        "every label is A: what length does to verdicts" in told and "on 1 questions in all: nothing is scored" in told
+    )
 
 
 def voted(project, *lines, pair=None):

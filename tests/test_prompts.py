@@ -181,6 +181,8 @@ def test_the_version_of_a_file_is_its_content_wherever_it_is_named_from(tmp_path
         ("needs: reference", "flow: swap", r"mine.txt: there is no '@@ call synthesis pair', and flow is 'swap'"),
         ("{answer_b}", "b", r"mine.txt: '@@ user' of the verdict does not show {answer_b}"),
         ("{answer_ref}", "{answer_c}", r"nothing fills answer_c"),
+        ("needs: reference\n", "", r"{answer_ref} is empty without 'needs: reference' in the head"),
+        ("{verdict_choice}", "{verdict_choise}", r"a system message shows no data, and it has {verdict_choise}"),
     ],
 )
 def test_a_faulty_file_is_named_with_what_is_wrong(tmp_path, old, new, message):

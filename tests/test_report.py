@@ -250,11 +250,18 @@ def test_the_page_shows_a_picture_that_needs_no_script():
 
 
 @pytest.mark.parametrize(
-    "left", ["example: true", "  - name: Member one (example)", "      name: 成员一（示例）", 'course: ""']
+    "left",
+    [
+        "example: true",
+        "  - name: Member one (example)",
+        "      name: 成员一（示例）",
+        'course: ""',
+        "Example of a reflection",
+    ],
 )
 def test_nothing_is_handed_in_while_the_team_is_an_example(left, tmp_path):
     (tmp_path / "team.yaml").write_text(f"members:\n{left}\n", encoding="utf-8")
-    command = ["make", "handin", f"TEAM={tmp_path / 'team.yaml'}"]
+    command = ["make", "handin", f"TEAM_FILE={tmp_path / 'team.yaml'}"]
     done = subprocess.run(command, cwd=REPORT.parent, capture_output=True, text=True)
     assert done.returncode != 0 and "still to be filled in" in done.stdout and left in done.stdout
     conda = ["make", "-n", "handin", "CONDA_DEFAULT_ENV=judgekit", "CONDA_PREFIX=/opt/conda/envs/judgekit"]

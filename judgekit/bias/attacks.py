@@ -65,6 +65,8 @@ class Suite:
     def __post_init__(self) -> None:
         if unknown := [name for name in self.edits if name not in EDITS and name not in CONTROLS]:
             raise KeyError(f"no edit {unknown[0]!r}; {known_names(unknown[0], [*EDITS, *CONTROLS])}")
+        if len(set(self.edits)) < len(self.edits):
+            raise ValueError(f"an attack is named twice among {', '.join(self.edits)}")
         if not self.edits and self.search is None:
             raise ValueError("a suite without attacks")
         if self.search is not None and self.search < 2:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -78,7 +79,7 @@ def convert(
 
 def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
     """The format that ``--map`` and ``--label`` describe."""
-    given = given_settings([part for text in paths or () for part in re.split(r",(?=[\w.]+=)", text)], "--map")
+    given = given_settings([part for text in paths or () for part in re.split(r",(?=[\w.@-]+=)", text)], "--map")
     if unknown := [name for name in given if name not in PATHS and not name.startswith("votes.")]:
         raise Stop(BAD_INPUT, f"--map {unknown[0]}: a pair has {', '.join(PATHS)}, votes.ANNOTATOR")
     if absent := [name for name in ("question", "response_a", "response_b") if name not in given]:
@@ -86,6 +87,8 @@ def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
     means = given_settings(labels, "--label", last=True)
     if wrong := [value for value, label in means.items() if label not in LABELS]:
         raise Stop(BAD_INPUT, f"--label {wrong[0]}: write VALUE=A, VALUE=B or VALUE=tie")
+    if means and not any(name == "label" or name.startswith("votes.") for name in given):
+        raise Stop(BAD_INPUT, "--label: what it reads is missing: --map label=PATH (or votes.ANNOTATOR=PATH)")
     return given | ({"labels": means} if means else {})
 
 
@@ -94,7 +97,7 @@ def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fi
 
     Their id is that of the row, else its line, and the number of the pair where a row has several; PairFileError else.
     """
-    for place, row in records(path):
+    for place, row in records(path, ()):
         label = _label(row, form, place)
         votes = {name[6:]: _label(row, form, place, name) for name in form if name.startswith("votes.")}
         name = _at(row, form["id"], place) if "id" in form else None
@@ -116,7 +119,7 @@ def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fi
 def _at(row: Any, path: str, place: Place) -> Any:
     """What stands at a path; PairFileError names the first part that is not there."""
     found = row
-    for part in path.split("."):
+    for part in [path] if isinstance(row, dict) and path in row else path.split("."):
         try:
             found = found[int(part) if isinstance(found, list) else part]
         except (KeyError, IndexError, ValueError, TypeError):
@@ -133,6 +136,9 @@ def _label(row: Fields, form: _Format, place: Place, of: str = "label") -> str |
         return path
     if (value := _at(row, path, place)) in (None, "") or value != value:  # a number that is none
         return None
+    if split is not None and isinstance(value, str):  # as a CSV has numbers
+        with suppress(ValueError):
+            value = float(value)
     word = f"{value:.15g}" if isinstance(value, int | float) else str(value)
     if word not in meant and split is not None and isinstance(value, int | float):
         return "A" if value < split else "B" if value > split else "tie"

@@ -19,7 +19,7 @@ from judgekit.data.pairfile.lines import Fields, Place, records
 
 PAIRS = "pairs.jsonl"
 _PATHS = ("rubric", "strategy", "ties", "weights")  # settings that may name a file
-FEW = 30  # pairs with a label; with fewer, intervals say nothing
+FEW, FEWEST = 30, 5  # pairs with a label, and questions; with fewer, intervals say nothing
 _AS_IT_IS = r"^(?:openai|own|baseline)/[^#]*|^\w+/|[+#]|(?<=txt)-strict$"  # in a name; what is between may be a path
 _STATING = ("encoder/", "probe/", "blend/", "layers/", "reward/", "baseline/features")  # p; others in one pass alone
 
@@ -83,24 +83,29 @@ def new(
     stating = [slug for name, slug in names.items() if name.startswith(reading)]
     rows = _voted(Path(pairs), list(source.rows()), votes) if votes else None
     shown = (pair_row(row, Place(Path(pairs))) for row in rows) if rows else source.rows()
-    counted = [(row.pair.label is not None, len(row.pair.votes) > 1) for row in shown]
-    labelled, voted = sum(label for label, _ in counted), any(several for _, several in counted)
+    counted = [(row.pair.label, len(row.pair.votes) > 1, row.pair.cluster) for row in shown]
+    labels = [label for label, *_ in counted if label is not None]
+    voted, questions = any(several for _, several, _ in counted), len({question for *_, question in counted})
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
     words |= {"SLUGS": ", ".join(f"{slug}: {slug}" for slug in stating), "VOTED": run * voted}
     for word, meant in words.items():  # all of lower-case letters, digits and "_"
         text = text.replace(word, meant)
-    needs = ["pairs", "labels", *["probabilities"] * bool(stating), *["votes"] * bool(stating and voted)]
-    for need in needs if labelled >= FEW else needs[:1]:
+    differing, scored = len(set(labels)) > 1, len(labels) >= FEW and questions >= FEWEST
+    needs = ["pairs", "labels", *["length"] * differing, *["probabilities"] * bool(stating)]
+    for need in [*needs, *["votes"] * bool(stating and voted)] if scored else needs[:1]:
         files |= {f"{name}.yaml": {"run": run} | one for name, one in load_plain(text)[need].items()}
     folder.mkdir(parents=True)
     if rows:
         (folder / PAIRS).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    if labelled < FEW:
-        tell(f"note: {labelled} of {len(counted)} pairs have a label or a majority: nothing is scored ({FEW} would do)")
+    if not scored:
+        held = f"{len(labels)} of {len(counted)} pairs have a label or a majority, on {questions} questions in all"
+        tell(f"note: {held}: nothing is scored ({FEW} on {FEWEST} would do)")
+    elif not differing:
+        tell(f"note: every label is {labels[0]}: what length does to verdicts cannot be told from it")
     tell(f"{folder} has {', '.join(files)}; next: make report RUN={run}")
     return DONE
 

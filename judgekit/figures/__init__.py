@@ -5,11 +5,11 @@ it is printed (``COLUMN``, ``SLIDE`` or ``TEXT`` inches): nothing is scaled, and
 A kind alone draws into axes, ``forest(ax, table)``; ``legend(figure)`` and ``place_names(figure)`` end a figure.
 """
 
-from judgekit.figures.kinds import bars, curve, forest, heat, scatter, waterfall
+from judgekit.figures.kinds import curve, forest, heat, scatter
 from judgekit.figures.panels import draw, legend, place_names, save_chinese
 from judgekit.figures.style import COLUMN, SLIDE, TEXT, judge_style, percent_axis, style_of, use_style
 
 __all__ = [
-    "COLUMN", "SLIDE", "TEXT", "bars", "curve", "draw", "forest", "heat", "judge_style", "legend",
-    "percent_axis", "place_names", "save_chinese", "scatter", "style_of", "use_style", "waterfall",
+    "COLUMN", "SLIDE", "TEXT", "curve", "draw", "forest", "heat", "judge_style", "legend",
+    "percent_axis", "place_names", "save_chinese", "scatter", "style_of", "use_style",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 
 from judgekit.figures.panels import name_point
-from judgekit.figures.style import BLUE, DARK, GREY, LABELS, LIGHT, RED, judge_style, percent_axis, required, short
+from judgekit.figures.style import DARK, GREY, LIGHT, judge_style, percent_axis, required, short
 from judgekit.judges.names import display_name
 from judgekit.stats import Floats
 
@@ -221,40 +221,3 @@ def heat(
     ax.set_yticks(np.arange(len(down)) + 0.5, [display_name(str(name)) for name in down], rotation=0)
     ax.grid(visible=False)
     ax.set(xlabel="", ylabel="")
-
-
-def bars(ax: Axes, table: pd.DataFrame) -> None:
-    """Counts of labels (columns set, label, count) as shares of their set, stacked, each with its number."""
-    required(table, "set", "label", "count")
-    counts = table.pivot_table(index="set", columns="label", values="count", aggfunc="sum", fill_value=0, sort=False)
-    shares = counts.div(counts.sum(axis=1).replace(0, 1), axis=0)
-    left = pd.Series(0.0, index=counts.index)
-    for name in counts.columns:
-        drawn = ax.barh(range(len(counts)), shares[name], left=left, height=0.68, color=LABELS[name], label=name)
-        texts = [f"{n:,}" if share >= 0.1 else "" for n, share in zip(counts[name], shares[name], strict=True)]
-        ax.bar_label(drawn, texts, label_type="center", color="white" if name == "A" else "black", fontsize=7)
-        left += shares[name]
-    names = [f"{name} ({total:,})" for name, total in counts.sum(axis=1).items()]
-    ax.set_yticks(range(len(counts)), names)
-    ax.set(xlim=(0, 1), ylim=(len(counts) - 0.4, -0.6))
-    ax.grid(visible=False)
-    percent_axis(ax.xaxis)
-
-
-def waterfall(ax: Axes, table: pd.DataFrame) -> None:
-    """What is dropped (columns step, count), reason by reason, from what was read (first row) to what is kept (last).
-
-    ValueError if the last is not the first less all between.
-    """
-    counts = required(table, "step", "count")["count"].to_numpy()
-    if len(counts) < 2 or counts[0] - counts[1:-1].sum() != counts[-1]:
-        raise ValueError(f"read {counts[0]} less dropped {counts[1:-1].sum()} is not kept {counts[-1]}: a row is lost")
-    left = np.r_[0, counts[0] - np.cumsum(counts[1:-1]), 0]
-    colours = [BLUE, *[RED] * (len(counts) - 2), BLUE]
-    drawn = ax.barh(range(len(counts)), counts, left=left, height=0.68, color=colours)
-    texts = [f"{n:,}" if colour == BLUE else f"−{n:,}" for n, colour in zip(counts, colours, strict=True)]
-    ax.bar_label(drawn, texts, padding=3, fontsize=7)
-    ax.set_yticks(range(len(counts)), table["step"])
-    ax.set(xlim=(0, 1.17 * counts[0]), ylim=(len(counts) - 0.4, -0.6))
-    ax.xaxis.set_major_formatter(lambda number, _: short(number))
-    ax.grid(axis="y", visible=False)

@@ -93,15 +93,6 @@ class LayerWeights:
         return expected_score(distribution(_checked_logits(logits, len(self.scores)), self.values), self.scores)
 
 
-def soft_target(labels: Array, scores: Sequence[int]) -> Floats:
-    """Labels as probabilities of scores, shape (n_items, n_scores): a label between two is divided between them.
-
-    >>> soft_target([2, 2.25], (1, 2, 3)).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.75, 0.25]]
-    """
-    return np.stack([np.interp(labels, scores, row) for row in np.eye(len(scores))], axis=-1)
-
-
 class RatedItems:
     """Checked items to fit weights on, as tensors: ``logits`` (n_items, n_layers, n_scores), ``labels`` (n_items,).
 
@@ -120,7 +111,9 @@ class RatedItems:
         if labels.min() < scale[0] or labels.max() > scale[-1]:
             ends = f"{labels.min():g} to {labels.max():g}"
             raise ValueError(f"labels from {ends} on a scale from {scale[0]} to {scale[-1]}")
-        given = (logits, labels, soft_target(labels, scale), scale)
+        # A label between two scores is divided between them.
+        target = np.stack([np.interp(labels, scale, row) for row in np.eye(len(scale))], axis=-1)
+        given = (logits, labels, target, scale)
         self.logits, self.labels, self._target, self._scores = (torch.tensor(x, dtype=torch.float64) for x in given)
         self._kind, self._scale = loss, scale
 

@@ -214,8 +214,8 @@ def _calls(file: str, head: dict[str, str], sections: Sections, wording: dict[st
         known = SHOWN[view] | {call.name for call in calls} | (_OPINIONS if name == "synthesis" else set())
         if unknown := sorted(placeholders(user) - known):
             raise PromptError(f"{file}, call {name!r}: nothing fills {', '.join(unknown)}")
-        if placeholders(system):
-            raise PromptError(f"{file}, call {name!r}: a system message shows no data")
+        if data := sorted(placeholders(system)):
+            raise PromptError(f"{file}, call {name!r}: a system message shows no data, and it has {{{data[0]}}}")
         calls.append(Call(name, view, system, user))
     kind, first = head["kind"], {(call.name, call.view): call for call in reversed(calls)}
     if (verdict := first.get(("verdict", kind))) is None:
@@ -226,4 +226,6 @@ def _calls(file: str, head: dict[str, str], sections: Sections, wording: dict[st
         raise PromptError(f"{file}: kind is {kind!r} and format {head['format']!r}; 'single' goes with 'rating' alone")
     if missing := sorted(SHOWN[kind] - {"question", "answer_ref"} - placeholders(verdict.user)):
         raise PromptError(f"{file}: '@@ user' of the verdict does not show {{{missing[0]}}}")
+    if "needs" not in head and any("answer_ref" in placeholders(call.user) for call in calls):
+        raise PromptError(f"{file}: {{answer_ref}} is empty without 'needs: reference' in the head")
     return calls

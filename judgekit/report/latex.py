@@ -164,6 +164,8 @@ def _team(path: Path) -> Any:
     """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
     team = read_plain(path, path.name, ValueError) if path.exists() else None
     kinds = {"name": str, "share": int | float, "work": list, "reflection": str}
+    if not isinstance(team or {}, dict) or not isinstance((team or {}).get("members") or [], list):
+        raise ValueError(f"{path.name}: no fields with a list of members, as the file that came with it has")
     for number, member in enumerate(team.get("members") or [None] if team else (), 1):
         given = member if isinstance(member, dict) else {}
         if missing := [field for field, kind in kinds.items() if not isinstance(given.get(field) or None, kind)]:

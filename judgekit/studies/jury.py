@@ -5,7 +5,7 @@ reads that as the response shown first). A reply without a verdict abstains; whe
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -66,9 +66,6 @@ class Panel:
         first = self.pairs[0].item_id
         return [order for order in ORDERS if all((first, order) in cells for cells in self.cells.values())]
 
-    def seated(self, members: Sequence[str]) -> "Panel":
-        return replace(self, verdicts={member: self.verdicts[member] for member in members})
-
     def _by_order(self, rows_of: Callable[[list[Verdict]], Floats]) -> dict[str, Floats]:
         """Order to what some rows of every member's verdicts hold, shape (n_items, n_members, 3)."""
         items = [pair.item_id for pair in self.pairs]
@@ -97,10 +94,6 @@ class Panel:
     def beliefs(self) -> dict[str, Floats]:
         """Order to probabilities, shape (n_items, n_members, 3): of a member that states none, its votes."""
         return self._by_order(self._beliefs)
-
-    def states_probabilities(self, member: str) -> bool:
-        """Whether a member gives probabilities with every verdict."""
-        return all(one.p_a is not None for one in self.verdicts[member] if one.status == "ok")
 
     @cached_property
     def references(self) -> tuple[Array, Array]:

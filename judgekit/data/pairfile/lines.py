@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -85,15 +85,18 @@ def missing(fields: Fields, name: str, place: Place) -> PairFileError:
 # --- the forms of a file
 
 
-def records(path: Path) -> Iterator[tuple[Place, Fields]]:
-    """Rows of a file with their places; a ``.json`` file may hold one JSON list of them."""
+def records(path: Path, optional: Sequence[str] = OPTIONAL) -> Iterator[tuple[Place, Fields]]:
+    """Rows of a file with their places; a ``.json`` file may hold one JSON list of them.
+
+    ``optional``: fields that an empty cell of a CSV leaves out.
+    """
     if "\0" in str(path):
         raise Place(path).error("no file has a NUL in its name")
     suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
     if path.suffix.lower() == ".parquet":
         return _parquet_records(path)
     if suffix in (".csv", ".tsv"):
-        return _csv_records(path, "," if suffix == ".csv" else "\t")
+        return _csv_records(path, "," if suffix == ".csv" else "\t", optional)
     return _list_records(path) if suffix == ".json" else _json_records(path)
 
 
@@ -197,7 +200,7 @@ def _bounded(text: str, start: int, place: Place) -> tuple[Fields, int]:
         size *= 4
 
 
-def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
+def _csv_records(path: Path, delimiter: str, optional: Sequence[str]) -> Iterator[tuple[Place, Fields]]:
     """Rows of a CSV file; a row's line is the one it begins in."""
     before = csv.field_size_limit(RECORD_BYTES)  # the csv module's own limit is 131,072 characters
     place, size = Place(path, 1), 0
@@ -230,7 +233,7 @@ def _csv_records(path: Path, delimiter: str) -> Iterator[tuple[Place, Fields]]:
                 raise place.error(f"has {len(cells)} columns, but the header has {len(header)} ({names_of(header)})")
             else:  # an empty optional cell is an absent field
                 filled = zip(header, cells, strict=True)
-                yield place, {name: cell for name, cell in filled if cell or name not in OPTIONAL}
+                yield place, {name: cell for name, cell in filled if cell or name not in optional}
     finally:
         csv.field_size_limit(before)
 
