@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,14 @@ class Settings(LocalSettings):
     enforce_eager: bool = False  # start without compiling: sooner ready, slower after
 
 
+@lru_cache(maxsize=1)
+def _started(**options: Any) -> Any:
+    """An engine, shared by judges that ask one model in several ways: a GPU has room for one."""
+    from vllm import LLM
+
+    return LLM(**options)
+
+
 class VLLMJudge(HFJudge):
     """A judge that runs a model through vLLM."""
 
@@ -33,11 +42,9 @@ class VLLMJudge(HFJudge):
         """Start the engine, if that has not been done."""
         if self.engine is not None:
             return
-        from vllm import LLM
-
         s, files = self.settings, self.files
         lora: dict[str, Any] = {"enable_lora": True, "max_lora_rank": lora_rank(files.adapter)} if files.adapter else {}
-        self.engine = LLM(
+        self.engine = _started(
             model=files.base,
             revision=files.revision,
             tokenizer=files.tokenizer,
