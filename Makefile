@@ -119,7 +119,7 @@ ship: $(READY) ## make the judges and probes of the laptop run the shipped ones
 
 TEAM_FILE = report/team.yaml
 handin: ## report and slides of the laptop run as handin.zip; refused while report/team.yaml holds examples
-	@test -f $(TEAM_FILE) && ! grep -inE 'example: true|\(example\)|（示例）|example of|感想示例|^ *[a-z]+: *""' $(TEAM_FILE) || { echo '$(TEAM_FILE): missing, or these lines are still to be filled in'; exit 1; }
+	@test -f $(TEAM_FILE) && ! grep -inE 'example: true|\(example\)|（示例）|example of a reflection|感想示例|^ *[a-z]+: *""' $(TEAM_FILE) || { echo '$(TEAM_FILE): missing, or these lines are still to be filled in'; exit 1; }
 	@$(MAKE) --no-print-directory pdf RUN=laptop
 	@$(BIN)/python -m zipfile -c handin.zip report/{report,supplement,slides,report-zh,slides-zh}.pdf
 	@echo '  handin.zip'

@@ -379,7 +379,7 @@ def reliability_bins(confidence: Array, correct: Array, n_bins: int = 15) -> Flo
 def expected_calibration_error(bins: Floats) -> Floats:
     """Mean ``|accuracy - confidence|`` over sums of `reliability_bins`, in [0, 1]; 0 is calibrated.
 
-    Guo et al. (2017), arXiv:1706.04599. Biased upwards for few items: give an interval.
+    Guo et al. (2017), arXiv:1706.04599. Biased upwards for few items, as resamples are.
 
     >>> bins = reliability_bins([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0]).sum(0)
     >>> round(float(expected_calibration_error(bins)), 3)

@@ -21,6 +21,7 @@ from judgekit.data.catalogue import load_answer_set_with_report, load_set
 from judgekit.data.corpora import ANSWERS, CORPORA
 from judgekit.data.paths import project_root
 from judgekit.data.sample import ASSISTANTS, load_sample
+from judgekit.judges import load_judge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair, Verdict
@@ -88,6 +89,9 @@ def test_a_verdict_that_rounding_decided_is_a_tie():
     stated = [(0.4, 0.4, 0.2), (0.5, 0.3, 0.2)]
     given = [Verdict(str(k), "j", order, "A", *p) for k, p in enumerate(stated) for order in ("ab", "ba")]
     assert judged_table(pairs, given)[["ab", "ba"]].to_numpy().tolist() == [[0.5, 0.5], [1, 1]]
+    sample, coin = load_sample("sample_natural"), load_judge("baseline/random")
+    thrown = judged_table(sample, run_judge(coin, sample, VerdictStore(":memory:")))
+    assert set(thrown["ab"]) == set(thrown["ba"]) == {0, 1} and 0.3 < (thrown["ab"] == thrown["ba"]).mean() < 0.7
 
 
 def test_directions_are_corrected_together():

@@ -152,7 +152,7 @@ def test_columns_of_a_csv_may_be_empty_have_dots_and_hold_numbers(tmp_path, caps
         "ann-1": "A",
         "bob": "B",
     }
-    rows.write_text("instruction,output_1,output_2,preference\nq,a,b,1\nq,a,b,2.0\n")
+    rows.write_text("instruction,output_1,output_2,preference\nq,a,b,1\nq,a,b,2.0\nq,a,b,nan\n")
     assert main(["convert", str(rows), "--out", str(out), "--format", "alpaca-eval"]) == 0
     assert [pair.label for pair in read_pairs(out)] == ["A", "B"]
 

@@ -26,6 +26,7 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     model_a and model_b.
     """
     even = table["p_a"].eq(table["p_b"]) & table["p_a"].notna() & table["verdict"].notna()
+    even &= table["judge"].ne("random")  # a coin means what it says, and is thrown
     rows = pivot_orders(table.assign(verdict=table["verdict"].mask(even, "tie")))
     rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)
     expected = table.assign(p=table["p_a"] + table["p_tie"].fillna(0.0) / 2).pivot(

@@ -134,11 +134,12 @@ def _label(row: Fields, form: _Format, place: Place, of: str = "label") -> str |
     path, split, meant = form.get(of), form.get("split"), form.get("labels", _SAME)
     if path is None or (path in LABELS and path not in row):
         return path
-    if (value := _at(row, path, place)) in (None, "") or value != value:  # a number that is none
-        return None
+    value = _at(row, path, place)
     if split is not None and isinstance(value, str):  # as a CSV has numbers
         with suppress(ValueError):
             value = float(value)
+    if value in (None, "") or value != value:  # a number that is none
+        return None
     word = f"{value:.15g}" if isinstance(value, int | float) else str(value)
     if word not in meant and split is not None and isinstance(value, int | float):
         return "A" if value < split else "B" if value > split else "tie"

@@ -85,7 +85,10 @@ def new(
     shown = (pair_row(row, Place(Path(pairs))) for row in rows) if rows else source.rows()
     counted = [(row.pair.label, len(row.pair.votes) > 1, row.pair.cluster) for row in shown]
     labels = [label for label, *_ in counted if label is not None]
-    voted, questions = any(several for _, several, _ in counted), len({question for *_, question in counted})
+    voted, questions = (
+        any(several for _, several, _ in counted),
+        len({question for label, _, question in counted if label is not None}),
+    )
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
@@ -102,7 +105,7 @@ def new(
     for name, content in files.items():
         (folder / name).write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     if not scored:
-        held = f"{len(labels)} of {len(counted)} pairs have a label or a majority, on {questions} questions in all"
+        held = f"{len(labels)} of {len(counted)} pairs have a label or a majority, on {questions} questions"
         tell(f"note: {held}: nothing is scored ({FEW} on {FEWEST} would do)")
     elif not differing:
         tell(f"note: every label is {labels[0]}: what length does to verdicts cannot be told from it")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
+from zlib import crc32
 
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
@@ -67,7 +68,8 @@ class VLLMJudge(HFJudge):
         from vllm import SamplingParams
         from vllm.lora.request import LoRARequest
 
-        adapter = None if self.files.adapter is None else LoRARequest("judge", 1, self.files.adapter)
+        path = self.files.adapter  # by whose name and number the engine knows what it has loaded, and read
+        adapter = None if path is None else LoRARequest(path, crc32(path.encode()) or 1, path)
         decoding: dict[str, Any] = {
             "temperature": self.settings.temperature,
             "stop_token_ids": self.ends,

@@ -46,7 +46,7 @@ def accuracy(matrix: Floats) -> Floats:
 def per_class(matrix: Floats, labels: Sequence[str] = LABELS) -> tuple[Floats, Floats, Floats]:
     """Precision, recall and F1 of each label, shape (..., len(labels)).
 
-    The label set is stated, never read off the data (as scikit-learn does): one stray tie would cost a whole class.
+    The label set is stated, not read off the data (as scikit-learn does): one stray tie would cost a whole class.
     """
     index = [LABELS.index(label) for label in labels]
     hits, predicted, actual = matrix[..., index, index], matrix[..., index].sum(-2), matrix[..., index, :].sum(-1)
