@@ -9,7 +9,7 @@ import pytest
 from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
 
-from judgekit.bias.judged import judged_table
+from judgekit.bias.judged import judged, judged_table
 from judgekit.bias.kinds import cells_of, design_effect, shrunken_rates
 from judgekit.bias.length import Separated, length_effects, readable
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
@@ -90,7 +90,7 @@ def test_a_verdict_that_rounding_decided_is_a_tie():
     given = [Verdict(str(k), "j", order, "A", *p) for k, p in enumerate(stated) for order in ("ab", "ba")]
     assert judged_table(pairs, given)[["ab", "ba"]].to_numpy().tolist() == [[0.5, 0.5], [1, 1]]
     sample, coin = load_sample("sample_natural"), load_judge("baseline/random")
-    thrown = judged_table(sample, run_judge(coin, sample, VerdictStore(":memory:")))
+    thrown = judged(verdict_table([("s", "random", sample, run_judge(coin, sample, VerdictStore(":memory:")))]))
     assert set(thrown["ab"]) == set(thrown["ba"]) == {0, 1} and 0.3 < (thrown["ab"] == thrown["ba"]).mean() < 0.7
 
 
