@@ -30,6 +30,11 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
         "fitted_on": [],
         "pictured": ["tiny"],
     },
+    "36_ask_language_models": {
+        "models": {"tiny": "hf/TINY", "tiny_rules": "hf/TINY#rules"},  # in every way, and in one of its own
+        "sets": [SET],
+        "validation": {"sample_validation": 2},
+    },
     "31_compare_judges": {
         "sets": [SET],
         "judges": {"all": LISTED},
@@ -110,7 +115,8 @@ def walk(folder, run, kind, notebooks, pairs=ROWS):
     files = {"judges": {"tiny": {"name": f"hf/{model}#letter", "settings": settings}}}
     for name, given in (NOTEBOOKS if notebooks is not ALONE else ALONE).items():
         few = {"n_boot"} & set(inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb"))
-        files[name] = {"run": run} | given | dict.fromkeys(few, 50)
+        given = {"run": run} | given | dict.fromkeys(few, 50)
+        files[name] = json.loads(json.dumps(given).replace("TINY", str(model)))
     for name, given in files.items():
         (params / f"{name}.yaml").write_text(yaml.safe_dump(given))
     (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
@@ -122,7 +128,7 @@ def walk(folder, run, kind, notebooks, pairs=ROWS):
 
 
 def test_a_language_model_is_scored_and_calibrated_by_parameters_alone(project):
-    found = walk(project, "walk", "qwen3", ["30_score_benchmarks", "61_calibration"])
+    found = walk(project, "walk", "qwen3", ["30_score_benchmarks", "61_calibration", "36_ask_language_models"])
     scores = found["30_score_benchmarks"]["numbers"]
     assert scores[f"scores.{SET}.tiny.accuracy"]["n"] == scores[f"scores.{SET}.longer.accuracy"]["n"]
     assert scores["scores.own.tiny.accuracy"]["n"] == len(ROWS), "pairs of one's own are a set like any other"
@@ -130,13 +136,15 @@ def test_a_language_model_is_scored_and_calibrated_by_parameters_alone(project):
     assert f"calibration.{SET}.tiny.nll" in found["61_calibration"]["numbers"]
     judges = found["30_score_benchmarks"]["provenance"]["judges"]
     assert judges["tiny"] != judges["baseline/longer"]
+    asked = found["36_ask_language_models"]["numbers"]
+    assert {f"asked.{SET}.tiny_rules_vs_tiny.gain", "asked.templates.tiny.rules_accuracy"} <= set(asked)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "gemma3_text", "phi3"])
 def test_a_model_of_each_architecture_goes_through_the_whole_chain(project, kind):
     found = walk(project, f"walk_{kind}", kind, NOTEBOOKS)
-    asked = {name for name, one in found.items() if "tiny" in one["provenance"]["judges"]}
+    asked = {name for name, one in found.items() if {"tiny", "replay/tiny"} & set(one["provenance"]["judges"])}
     assert asked == set(found) - {"71_accuracy_by_size"}, "it reads the scores of the others"
     assert f"size.{SET}.tiny_of_ceiling" in found["71_accuracy_by_size"]["numbers"]
 
