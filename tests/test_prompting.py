@@ -107,6 +107,10 @@ def test_half_a_choice_is_refused(model, methods):
         live_evaluators(model, methods)
 
 
+def test_nobody_is_asked_where_no_model_is_named():
+    assert live_evaluators("", {}) == []
+
+
 def test_live_rows_stand_in_the_tables(server):
     evaluators = live_evaluators("tiny", {"plain": "vanilla-strict", "rules": "rules-strict"})
     judges, pairs, store = live_judges(evaluators, QUICK), {SET: load_set(SET)[:12]}, VerdictStore(":memory:")
