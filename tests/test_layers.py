@@ -12,7 +12,7 @@ from tiny_causal import tiny_model, tiny_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from judgekit.inside.layer_logits import LayerReader, kept_scores, layer_logits, score_plan
-from judgekit.inside.layers import OVER, distribution, fit_weights
+from judgekit.inside.layers import OVER, RatedItems, distribution, fit_weights
 from judgekit.models import Unavailable, causal
 from judgekit.models.causal import CausalModel, Plan
 from judgekit.models.chat_tokens import ChatTokenizer
@@ -228,6 +228,11 @@ def test_planted_weights_are_found_again(loss):
     assert fit_weights(logits[order], labels[order], SCALE, loss).values == pytest.approx(found.values, abs=1e-3)
     brief = published_weights(logits, labels, SCALE, loss, last=True)
     assert found.training_loss < brief.training_loss
+
+
+def test_a_label_between_two_scores_is_divided_between_them():
+    items = RatedItems(np.zeros((2, 2, 3)), [2, 2.25], (1, 2, 3), "mixed")
+    assert items._target.tolist() == [[0, 1, 0], [0, 0.75, 0.25]]
 
 
 def test_one_epoch_leaves_the_random_numbers_of_others_alone():

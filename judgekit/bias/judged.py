@@ -16,6 +16,12 @@ CREDIT: dict[Any, float] = {"A": 1.0, "tie": 0.5, "B": 0.0}
 KEYS = ["set", "judge", "item"]
 
 
+def rounded(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Which verdicts rounding decided: A and B are stated to be equally likely, so that neither response is named."""
+    even = table["p_a"].eq(table["p_b"]) & table["p_a"].notna() & table["verdict"].notna()
+    return even & table["judge"].ne("random")  # a coin means what it says, and is thrown
+
+
 def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | None = None) -> pd.DataFrame:
     """`judgekit.scoring.verdicts` with one row per set, judge and pair, preferences as credit for the pair's A.
 
@@ -25,9 +31,7 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a, words_b, characters_a, characters_b,
     model_a and model_b.
     """
-    even = table["p_a"].eq(table["p_b"]) & table["p_a"].notna() & table["verdict"].notna()
-    even &= table["judge"].ne("random")  # a coin means what it says, and is thrown
-    rows = pivot_orders(table.assign(verdict=table["verdict"].mask(even, "tie")))
+    rows = pivot_orders(table.assign(verdict=table["verdict"].mask(rounded(table), "tie")))
     rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)
     expected = table.assign(p=table["p_a"] + table["p_tie"].fillna(0.0) / 2).pivot(
         index=KEYS, columns="order", values="p"
