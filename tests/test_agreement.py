@@ -1,4 +1,4 @@
-"""judgekit.studies.measure_agreement and the human ceilings: the textbooks' tables and the sets' own values."""
+"""judgekit.studies.measure_agreement and how far people agree: the textbooks' tables and the sets' own values."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from judgekit.data.catalogue import load_set
 from judgekit.records import PreferencePair, Turn
 from judgekit.scoring.metrics import coincidences, fleiss_kappa, krippendorff_alpha, rating_counts
-from judgekit.studies.measure_agreement import ceiling_table, vote_agreement
+from judgekit.studies.measure_agreement import agreement_table, vote_agreement
 
 QUICK = {"n_boot": 50}
 
@@ -71,7 +71,7 @@ def test_votes_on_both_orders_of_two_models_meet():
 
 
 def ceilings(pairs):
-    return ceiling_table(pairs, **QUICK).set_index(["who", "what"])["number"]
+    return agreement_table(pairs, **QUICK).set_index(["who", "what"])["number"]
 
 
 def test_annotators_by_hand():
@@ -108,17 +108,17 @@ def test_ceilings_of_passing_voters():
     assert list(table.index) == [("everyone_all_turns", f"{how}_ties") for how in ("with", "without")]
     assert (table.iloc[0].value, table.iloc[0].n) == (0.5, 6)  # A, A, B, A on the same comparison: six meetings
     with pytest.raises(ValueError, match="no two votes"):
-        ceiling_table([voted("0", {"x": "A"})], **QUICK)
+        agreement_table([voted("0", {"x": "A"})], **QUICK)
 
 
 @pytest.mark.realdata
 def test_golden_ceilings():
-    panel = ceiling_table(load_set("pandalm"), **QUICK).set_index(["who", "what"])["number"]
+    panel = agreement_table(load_set("pandalm"), **QUICK).set_index(["who", "what"])["number"]
     others = [panel[f"annotator{n}", "others"] for n in (1, 2, 3)]
     assert [(round(number.value, 3), number.n) for number in others] == [(0.959, 917), (0.947, 928), (0.964, 912)]
     # Own votes flatter: nobody does better against the others alone.
     assert all(panel[f"annotator{n}", "majority"].value > one.value for n, one in zip((1, 2, 3), others, strict=True))
-    voters = ceiling_table(load_set("mtbench"), **QUICK).set_index(["who", "what"])["number"]
+    voters = agreement_table(load_set("mtbench"), **QUICK).set_index(["who", "what"])["number"]
     kappas = [round(panel[two, "kappa"].value, 3) for two, what in panel.index if what == "kappa"]
     assert kappas == [0.852, 0.879, 0.862]
     assert panel["", "fleiss_kappa"].value == pytest.approx(np.mean(kappas), abs=0.002)

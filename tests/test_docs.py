@@ -127,7 +127,7 @@ def test_what_one_can_use_of_ones_own_is_used(desk, tmp_path, monkeypatch):
     assert [json.loads(row)["verdict"] for row in verdicts["by_own"]] == ["B", "B", "A", "tie"]
     asked = desk.bodies[0]["messages"]
     assert "among right ones, the shorter" in asked[0]["content"] and '"[[C]]" if neither' in asked[0]["content"]
-    raters = made["mine"]["33_measure_agreement"]["raters"]
+    raters = made["mine"]["33_measure_agreement"]["judges"]["sample_natural"]
     assert "own/shorter" in raters and all(load_judge(name).name == name for name in raters)
     assert list(made["ours"]) == ["33_measure_agreement", "40_position_bias"]
     assert protocol_of("ours").rule == "both_right"

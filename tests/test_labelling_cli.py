@@ -39,9 +39,12 @@ def test_what_is_wrong_is_named(folder, capsys):
     assert "none.jsonl: there is no such file" in refused(capsys, pairs="none.jsonl")
     assert "annotator 'a/b': use 1 to 64 letters" in refused(capsys, annotator="a/b")
     assert "--judge goes with --order active" in refused(capsys, "--judge", "baseline/longer")
+    assert "--set: goes with --judge" in refused(capsys, "--set", "mode=one_pass")
     assert "--annotator ann: is named twice" in refused(capsys, "--annotator", "bob", "--annotator", "ann")
     assert "nothing/x" in refused(capsys, "--order", "active", "--judge", "nothing/x")
     assert "states no probabilities" in refused(capsys, "--order", "active", "--judge", "baseline/longer")
+    assert main(["label", "pairs.jsonl", "--votes", "-", "--annotator", "ann"]) == 2 and not (folder / "-").exists()
+    assert "--votes -: votes are kept in a file" in capsys.readouterr().err
     assert "none.md" in refused(capsys, "--instructions", "none.md")
     assert not (folder / "votes.jsonl").exists()
     (folder / "votes.jsonl").write_text("{}\n")

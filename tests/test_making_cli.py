@@ -128,7 +128,7 @@ def test_settings_go_to_those_who_take_them(project, monkeypatch):
     declared = yaml.safe_load((project / "params" / "mine" / "judges.yaml").read_text())
     asked = {"name": "openai/m-7b", "settings": {"concurrency": "4"}}
     assert declared == {"m_7b": asked, "minilm": {"name": "encoder/minilm"}}
-    assert read_parameters("mine", "61_calibration")["pictured"] == ["minilm"]  # the server states no probabilities
+    assert read_parameters("mine", "61_calibration")["drawn"] == ["minilm"]  # the server states no probabilities
 
 
 def test_paths_are_written_as_notebooks_find_them_and_names_stay_names(project, tiny, monkeypatch):
@@ -243,7 +243,7 @@ def test_a_control_of_every_run_may_be_named_among_the_judges(project, capsys):
     assert "are in every run; name a judge to hold against them" in capsys.readouterr().err
     assert new(project, judges=("baseline/features", "baseline/longer")) == 0
     assert read_parameters("mine", "30_score_benchmarks")["judges"]["all"].count("baseline/longer") == 1
-    assert read_parameters("mine", "33_measure_agreement")["raters"] == ["features", "baseline/longer"]
+    assert read_parameters("mine", "33_measure_agreement")["judges"] == {"mine": ["features", "baseline/longer"]}
 
 
 def test_position_is_studied_on_a_handful_of_pairs(project):

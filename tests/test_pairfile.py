@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hostile import ODD_TEXTS
 
-from judgekit.data.pairfile import PairFileError, read_pair_rows, read_pairs
+from judgekit.data.pairfile import PairFileError, iterate_unique_rows, read_pairs
 from judgekit.data.pairfile.lines import records
 
 PAIR = {"id": "x", "question": "q", "response_a": "one", "response_b": "two"}
@@ -115,9 +115,11 @@ BAD_TABLES = {
     "CSV header only": ("id,question,response_a,response_b\n", ["holds no pairs"]),
     "CSV without header": ("1,q,a,b\n2,q,a,b\n", ["line 2", "'question'", "missing"]),
     "CSV too few columns": ("question,response_a,response_b\nq,a,b\n\nq,a\n", ["line 4", "2 columns", "3"]),
-    "CSV with semicolons": ("question;response_a;response_b\nq;a;b\n", ["line 2", "with commas", "tabs as .tsv"]),
+    "CSV with semicolons": ("question;response_a;response_b\nq, r;a;b\n", ["line 1", "with commas", "tabs as .tsv"]),
     "CSV too few after an empty row": ("question,response_a,response_b\n,,\nq,a\n", ["line 3", "2 columns"]),
     "CSV too many columns": ("question,response_a,response_b\nq,a,b,c\n", ["line 2", "4 columns"]),
+    "CSV cell under no name": ("question,response_a,response_b,,\nq,a,b,,\nq,a,b,,c\n", ["line 3", "5 columns", "3"]),
+    "CSV two columns without a name": (",,question\n1,2,q\n", ["line 1", "''", "twice"]),
     "CSV duplicate header": ("question,response_a,response_a\nq,a,b\n", ["line 1", "'response_a'", "twice"]),
     "CSV missing column": ("question,response_a\nq,a\n", ["line 2", "'response_b'", "missing"]),
     "CSV after quote": ('question,response_a,response_b\nq,"a"x,b\n', ["line 2", "not CSV"]),
@@ -162,7 +164,7 @@ def test_files_that_cannot_be_opened(tmp_path, monkeypatch):
 
 def test_ids_are_kept_and_default_to_the_line(tmp_path):
     lines = [pair_line(id=7), "", pair_line(id="é"), pair_line(id=...), pair_line(id="\ud800")]
-    rows = read_pair_rows(write(tmp_path, "\r\n".join(lines)))
+    rows = list(iterate_unique_rows(write(tmp_path, "\r\n".join(lines))))
     assert [row.id for row in rows] == [7, "é", 4, "\ud800"]
     assert [row.pair.item_id for row in rows] == ["7", "é", "4", "\\ud800"]
 
@@ -197,6 +199,7 @@ def test_formats_agree(tmp_path):
         "p.CSV.gz": gzip.compress(table.encode()),
         "p.jsonl.gz": gzip.compress(plain.read_bytes()),
         "mark.jsonl": b"\xef\xbb\xbf" + plain.read_bytes(),
+        "emptied.csv": "question,response_a,response_b,label,,\n" + ",".join(quoted) + ",,,\n",
         "chosen.jsonl": json.dumps(chosen),
         "p.json": json.dumps([json.loads(plain.read_text())], indent=1),
     }

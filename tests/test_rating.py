@@ -195,6 +195,16 @@ def test_answers_that_are_read_in_part_are_told(folder, run_file):
     assert code == 0 and "1 of 2 answers fill the" in said
 
 
+@pytest.mark.parametrize("status", ["error", "skipped"])
+def test_responses_that_were_never_given_are_left_out_and_counted(folder, run_file, status):
+    """As `judgekit collect` writes them; a null that nothing explains is refused."""
+    absent = {"question": "Q?", "response": None, "status": status}
+    code, rows, said = run_file("rate", "--probe", folder, rows=[SAMPLES[0] | {"status": "ok"}, absent])
+    assert code == 0 and len(rows) == 1 and "note: rows with no response, left out: 1 of 2" in said
+    code, _, said = run_file("rate", "--probe", folder, rows=[absent | {"status": "ok"}])
+    assert code == 2 and "field 'response' is null" in said
+
+
 def test_without_a_probe_the_command_says_which_one_rated(run_file):
     code, _, said = run_file("rate", rows=SAMPLES[:1])
     assert code == 0 and "1 rating by gsm8k-binary" in said

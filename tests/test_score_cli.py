@@ -146,6 +146,13 @@ def test_odd_rows_are_counted_aloud_by_every_command(tmp_path, capsys, command):
         assert f"note: rows with {what}: 1 of 3\n" in told
 
 
+def test_votes_beside_a_chosen_response_are_told_as_unread(tmp_path, capsys):
+    row = {"prompt": "Q?", "chosen": "a b", "rejected": "c", "votes": {"ann": "A"}}
+    arguments = [str(write(tmp_path, json.dumps(row))), "--judge", "baseline/longer", "--out", str(tmp_path / "o")]
+    assert main(["judge", *arguments]) == 0
+    assert "note: rows with votes beside 'chosen', which are not read: 1 of 1" in capsys.readouterr().err
+
+
 # ---------------------------------------------------------------- verdicts from anywhere
 
 

@@ -28,7 +28,7 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
         "judges": {"features": "baseline/features", "tiny": "tiny"},
         "further": {},
         "fitted_on": [],
-        "pictured": ["tiny"],
+        "drawn": ["tiny"],
     },
     "36_ask_language_models": {
         "models": {"tiny": "hf/TINY", "tiny_rules": "hf/TINY#rules"},  # in every way, and in one of its own
@@ -43,9 +43,9 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
         "drawn": ["tiny", "features", "longer"],
     },
     "34_jury_and_cascade": {"juries": {SET: {"all": LISTED}}, "cascades": {SET: [["baseline/features", "tiny"]]}},
-    "40_position_bias": {"asked": {SET: ["tiny", "baseline/longer"]}, "symmetric": {}},
+    "40_position_bias": {"judges": {SET: ["tiny", "baseline/longer"]}, "symmetric": {}},
     "41_verbosity_bias": {
-        "sets": {SET: ["tiny", "baseline/features"]},
+        "judges": {SET: ["tiny", "baseline/features"]},
         "slugs": {},
         "led": ["tiny"],
         "edited": [SET],
@@ -67,21 +67,21 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
     "60_human_consensus": {
         "voted": [VOTED],
         "stating": ["tiny", "baseline/features"],
-        "graded": {VOTED: ["tiny"]},
+        "judges": {VOTED: ["tiny"]},
         "known": [VOTED],
     },
     "62_replace_annotators": {
         "contests": {VOTED: [VOTED, "", ["tiny", "baseline/longer"]]},
         "replayed": {VOTED: "tiny"},
     },
-    "63_rank_models": {"judged": {VOTED: ["tiny", "baseline/longer"]}, "draws": 50},
-    "70_case_studies": {"judged": {SET: ["tiny", "encoder/minilm", "baseline/longer"]}, "attacked": {SET: 3}},
+    "63_rank_models": {"judges": {VOTED: ["tiny", "baseline/longer"]}, "draws": 50},
+    "70_case_studies": {"judges": {SET: ["tiny", "encoder/minilm", "baseline/longer"]}, "attacked": {SET: 3}},
     "71_accuracy_by_size": {
         "metrics": {SET: "accuracy"},
-        "judges": ["tiny", "features"],
+        "drawn": ["tiny", "features"],
         "pictured": [SET],
         "lines": ["longer"],
-        "ceilings": {SET: f"scores.{SET}.features.accuracy"},
+        "people": {SET: f"scores.{SET}.features.accuracy"},
         "ours": "tiny",
     },
 }
@@ -91,8 +91,8 @@ ALONE = {  # pairs of one's own and nothing else
     "30_score_benchmarks": {"sets": [OWN], "judges": {"all": READERS}},
     "31_compare_judges": {"sets": [OWN], "judges": {"all": READERS}, "pictured": [OWN]},
     "34_jury_and_cascade": {"juries": {OWN: {"all": READERS}}, "cascades": {OWN: [READERS[1:]]}},
-    "40_position_bias": {"asked": {OWN: READERS[1:]}, "evaluator_sets": [], "symmetric": {}, "joined": {}},
-    "41_verbosity_bias": {"sets": {OWN: READERS[1:]}, "led": READERS[2:], "edited": [OWN]},
+    "40_position_bias": {"judges": {OWN: READERS[1:]}, "evaluator_sets": [], "symmetric": {}, "joined": {}},
+    "41_verbosity_bias": {"judges": {OWN: READERS[1:]}, "led": READERS[2:], "edited": [OWN]},
     "43_attacks": {"sets": {OWN: 10}, "judges": READERS, "shielded": READERS[:1]},
     "61_calibration": {"sets": {"mine": [OWN, "label"]}, "further": {}, "fitted_on": []},
 }

@@ -3,15 +3,17 @@
 Answers are rated on several aspects, by saved probes or by a model that is asked.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.files import check_out, tell_odd_rows, written
+from judgekit.cli.files import check_out, tell_odd, tell_odd_rows, written
 from judgekit.cli.keeping import Failures, Fresh, Keeping, Out, Quiet, Resume, Settings, Store, rows_of
 from judgekit.cli.messages import BAD_INPUT, Stop, shortened, tell
 from judgekit.cli.running import loaded, loading
-from judgekit.data.pairfile import read_response_rows
+from judgekit.data.pairfile import ResponseRow, read_response_rows
 
 
 def collect(
@@ -81,9 +83,9 @@ def rate(
 ) -> int:
     """Rate every single answer of a file on several aspects.
 
-    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along. --out
-    (.jsonl or .csv, either may be .gz) gets the same rows with a whole number per aspect, total_score (their sum) and
-    total_expected (the sum of expected scores, which ranks: whole totals tie).
+    ANSWERS has one row per answer: question and response (or prediction); other fields are carried along, and rows for
+    which collect got no response left out. --out (.jsonl or .csv, either may be .gz) gets these rows with a whole
+    number per aspect, total_score (their sum) and total_expected (that of expected scores, which ranks: totals tie).
 
     --probe names probes on hidden states of a frozen model, such as gsm8k-binary or gpqa-five; all aspects are rated
     from one pass over each answer.
@@ -112,14 +114,21 @@ def rate(
     return keeping.report(count, "ratings", name, failed)
 
 
+def _responses(answers: str, reserved: Sequence[str], quiet: bool) -> list[ResponseRow]:
+    """The responses of a file, with notes on those that are odd or were never given."""
+    rows = read_response_rows(answers, reserved, left_out := Counter[str]())
+    tell_odd_rows(rows, quiet)
+    tell_odd(left_out, len(rows) + left_out.total())
+    return rows
+
+
 def _rated_by_probe(answers: str, probe: str, batch_size: int, keeping: Keeping) -> tuple[list[dict[str, Any]], str]:
     """Rated rows, and the name of the rater."""
     from judgekit.inside.rating import added_fields, load_rater, rated_rows
     from judgekit.inside.representations import rated_text
 
     rater = load_rater(probe)
-    rows = read_response_rows(answers, reserved=added_fields(rater))
-    tell_odd_rows(rows, keeping.quiet)
+    rows = _responses(answers, added_fields(rater), keeping.quiet)
     with loading(rater.model):
         reader = rater.reader
     if not keeping.quiet and (cut := sum(reader.fills(rated_text(row.question, row.response)) for row in rows)):
@@ -137,8 +146,7 @@ def _rated_by_model(
     from judgekit.scoring.teacher import ADDED, rate_responses
 
     asked = load_aspects(aspects)
-    rows = read_response_rows(answers, reserved=(*asked, *ADDED))
-    tell_odd_rows(rows, keeping.quiet)
+    rows = _responses(answers, (*asked, *ADDED), keeping.quiet)
     chat = loaded(load_chat_model, model, settings, keeping.quiet)
     given = [row.fields | {"response": row.response} for row in rows]
     with keeping.opened(chat) as replies:

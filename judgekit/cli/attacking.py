@@ -8,7 +8,7 @@ from judgekit.cli.files import check_out, tell_odd_rows, written
 from judgekit.cli.keeping import Fresh, JudgeName, Keeping, Out, Pairs, Quiet, Resume, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, is_ours, shortened, tell
 from judgekit.cli.running import loaded_judge
-from judgekit.data.pairfile import read_pair_rows
+from judgekit.data.pairfile import iterate_unique_rows
 
 
 def attack(
@@ -42,7 +42,7 @@ def attack(
     from judgekit.bias import attacks as suites
 
     check_out(out, pairs, ".csv")
-    rows = read_pair_rows(pairs)
+    rows = list(iterate_unique_rows(pairs))
     items = [row.pair for row in rows]
     tell_odd_rows(rows, quiet)
     if not suites.attackable(items):

@@ -12,7 +12,7 @@ from judgekit.cli.keeping import Keeping, Pairs, Quiet, Settings, Store
 from judgekit.cli.messages import BAD_INPUT, DONE, SOME_FAILED, Stop, reason, shortened, tell
 from judgekit.cli.running import loaded_judge
 from judgekit.data.files import short_text
-from judgekit.data.pairfile import PairRow, read_pair_rows
+from judgekit.data.pairfile import PairRow, iterate_unique_rows
 from judgekit.data.pairfile.lines import repeated
 
 
@@ -49,10 +49,14 @@ def label(
 
     if judge is not None and order != "active":
         raise Stop(BAD_INPUT, f"--judge goes with --order active: with --order {order} nobody would ask it")
+    if settings and judge is None:
+        raise Stop(BAD_INPUT, "--set: goes with --judge, which it is of")
+    if votes == "-":
+        raise Stop(BAD_INPUT, "--votes -: votes are kept in a file; name one")
     if (twice := repeated(annotators)) is not None:
         raise Stop(BAD_INPUT, f"--annotator {twice}: is named twice")
     check_out(votes, pairs, option="--votes")
-    rows = read_pair_rows(pairs)
+    rows = list(iterate_unique_rows(pairs))
     try:
         told = short_text(Path(instructions)) if instructions else ""
     except OSError as wrong:

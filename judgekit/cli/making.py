@@ -85,10 +85,8 @@ def new(
     shown = (pair_row(row, Place(Path(pairs))) for row in rows) if rows else source.rows()
     counted = [(row.pair.label, len(row.pair.votes) > 1, row.pair.cluster) for row in shown]
     labels = [label for label, *_ in counted if label is not None]
-    voted, questions = (
-        any(several for _, several, _ in counted),
-        len({question for label, _, question in counted if label is not None}),
-    )
+    voted = any(several for _, several, _ in counted)
+    questions = len({question for label, _, question in counted if label is not None})
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}

@@ -11,9 +11,9 @@ import typer
 from pydantic import BaseModel, BeforeValidator
 
 from judgekit.cli.files import check_out, tell_odd_rows, written
-from judgekit.cli.keeping import Failures, Out
+from judgekit.cli.keeping import Failures, Out, rows_of
 from judgekit.cli.messages import BAD_INPUT, DONE, Stop, shortened, tell
-from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, read_pair_rows
+from judgekit.data.pairfile import Id, Label, PairRow, checked, id_text, iterate_unique_rows
 from judgekit.data.pairfile.lines import Place, records
 from judgekit.records import LABELS, Verdict
 
@@ -152,7 +152,7 @@ class _Said(BaseModel):
 
 
 def score(
-    verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="JSON lines, CSV or Parquet, as judge writes.")],
+    verdicts: Annotated[str, rows_of("VERDICTS", "JSON lines, CSV or Parquet, as judge writes")],
     pairs: Annotated[str, typer.Option(metavar="FILE", help="The labelled pairs, as judge reads them.")],
     protocol: Annotated[str, typer.Option(metavar="NAME", help="How verdicts become a score.")] = "single_order",
     out: Out = "-",
@@ -177,7 +177,7 @@ def score(
         meant = protocol_of("pairs", protocol)
     except KeyError as unknown:
         raise Stop(BAD_INPUT, f"--protocol: {unknown.args[0]}") from None
-    rows, found = read_pair_rows(pairs), {}
+    rows, found = list(iterate_unique_rows(pairs)), {}
     tell_odd_rows(rows)
     labelled = [row.pair for row in rows]
     for judge, said in read_verdicts(Path(verdicts), {pair.item_id for pair in labelled}).items():

@@ -27,7 +27,8 @@ def block(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
             return "–"
         return row(key)["text"] + (f" <sub>{row(key)['interval']}</sub>" if row(key)["interval"] else "")
 
-    words = {"run": RUN, "results": results, "cell": cell, "minutes": _minutes, "machine": _machine}
+    words = {"run": RUN, "results": results, "cell": cell, "minutes": _minutes}
+    words |= {"machine": lambda: _held(load_provenance(RUN), "bench-formats")["machine"]}  # that measured speed
     words |= {"text": lambda key: row(key)["text"], "value": lambda key: row(key)["value"]}
     words |= {"rounded": lambda minutes: f"{minutes:.0f}" if minutes >= 1 else "under 1"}
     return rendered(_TEMPLATE, name, **words)
@@ -44,12 +45,6 @@ def _minutes(stage: str = "") -> dict[str, float]:
     """Minutes of each notebook of a stage, as recorded with its results; every notebook of the run must have some."""
     provenance = load_provenance(RUN)
     return {name: _held(provenance, name)["seconds"] / 60 for name in jobs_of(RUN) if name.startswith(stage)}
-
-
-def _machine() -> str:
-    """The machine that speed was measured on, in words."""
-    machine = _held(load_provenance(RUN), "bench-formats")["machine"]
-    return f"{machine['cores']} cores with {machine['memory_mb'] / 1024:.0f} GB of memory"
 
 
 def filled(text: str, results: Mapping[str, Mapping[str, Any]]) -> str:

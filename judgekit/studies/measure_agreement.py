@@ -15,7 +15,7 @@ from judgekit.scoring.scores import N_BOOT
 from judgekit.stats import Number, interval, share_of
 
 
-def ceiling_table(pairs: Pairs, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
+def agreement_table(pairs: Pairs, n_boot: int = N_BOOT, seed: int = 0) -> pd.DataFrame:
     """Every such agreement that votes allow: columns who, what (parts of a result key), people, quantity, number.
 
     Where everybody voted on everything (PandaLM), of annotators by name; elsewhere (MT-bench) of any two votes on the

@@ -5,6 +5,7 @@ Whatever is wrong with a file is told in one sentence that names the file, the l
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from judgekit.data.pairfile.lines import PairFileError as PairFileError
 from judgekit.records import PreferencePair, Turn, majority_label
 
 LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie"}
+_NOT_GIVEN = ("error", "skipped")  # status of a response that was asked for
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -167,16 +169,11 @@ def read_pairs(path: str | Path) -> list[PreferencePair]:
     ``chosen``, ``rejected``; the chosen response is then A, and the label is A. Of these and of ``question`` each is a
     text or a list of ``{"role", "content"}`` messages. Other fields are ignored.
     """
-    return [row.pair for row in read_pair_rows(path)]
-
-
-def read_pair_rows(path: str | Path) -> list[PairRow]:
-    """The rows of a user's file, with ids as given; otherwise as `read_pairs`."""
-    return list(iterate_unique_rows(path))
+    return [row.pair for row in iterate_unique_rows(path)]
 
 
 def iterate_unique_rows(path: str | Path) -> Iterator[PairRow]:
-    """The rows of a user's file one by one; otherwise as `read_pair_rows`."""
+    """The rows of a user's file one by one, with ids as given; otherwise as `read_pairs`."""
     # SQLite's database without a name is on disk and goes when closed: ids need no memory.
     with closing(sqlite3.connect("")) as seen:
         seen.execute("CREATE TABLE ids (id TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID")
@@ -190,7 +187,7 @@ def iterate_unique_rows(path: str | Path) -> Iterator[PairRow]:
 
 
 def iterate_pair_rows(path: str | Path) -> Iterator[PairRow]:
-    """The rows of a user's file one by one; otherwise as `read_pair_rows`, but an id may come twice."""
+    """The rows of a user's file one by one; otherwise as `iterate_unique_rows`, but an id may come twice."""
     path, first = Path(path), None
     for place, fields in records(path):
         row = pair_row(fields, place)
@@ -230,6 +227,7 @@ def pair_row(fields: Fields, place: Place) -> PairRow:
     against = ["a label that most of their votes contradict"] * (majority_label(votes) not in (None, label))
     meant = [(name, near) for name in fields if (near := _meant(name)) and near not in fields]
     unread = [f"a field {name!r}, which is not read ({near!r} is)" for name, near in meant]
+    unread += ["votes beside 'chosen', which are not read"] * (chosen and bool(fields.get("votes")))
     odd = (*_oddities(pair.asked, *pair.responses), *against, *unread)
     return PairRow(given, pair, place, "chosen/rejected" if chosen else "response_a/response_b", odd)
 
@@ -271,14 +269,21 @@ def _asked(messages: Sequence[_Message], name: str, place: Place) -> tuple[tuple
 # --- single responses
 
 
-def read_response_rows(path: str | Path, reserved: Sequence[str] = ()) -> list[ResponseRow]:
+def read_response_rows(
+    path: str | Path, reserved: Sequence[str] = (), left_out: Counter[str] | None = None
+) -> list[ResponseRow]:
     """The responses of a user's file, of a form as of `read_pairs`, in its order; PairFileError if anything is wrong.
 
     A row has ``question`` and ``response`` (``prediction`` is accepted for it), both text, empty allowed. Other fields
-    are carried along, except the ``reserved`` ones, which will be added: they are refused.
+    are carried along, except the ``reserved`` ones, which will be added: they are refused. ``left_out`` counts rows for
+    which `judgekit collect` got no response; without it they are refused.
     """
-    path = Path(path)
-    rows = [_response_row(fields, place, reserved) for place, fields in records(path)]
+    path, rows = Path(path), []
+    for place, fields in records(path):
+        if left_out is not None and fields.get("status") in _NOT_GIVEN and not fields.get("response"):
+            left_out["no response, left out"] += 1
+        else:
+            rows.append(_response_row(fields, place, reserved))
     if not rows:
         raise Place(path).error("holds no responses (the file is empty, or has only a header)")
     return rows

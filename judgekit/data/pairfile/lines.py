@@ -55,7 +55,7 @@ class Place:
 
     def error(self, complaint: str, field: str | None = None) -> PairFileError:
         """A `PairFileError` about this line or one of its fields."""
-        return PairFileError(f"{self}: " + (f"field {field!r} {complaint}" if field else complaint))
+        return PairFileError(f"{self}: " + (complaint if field is None else f"field {field!r} {complaint}"))
 
 
 def names_of(fields: Iterable[Any]) -> str:
@@ -78,8 +78,7 @@ def kind_of(value: Any) -> str:
 
 def missing(fields: Fields, name: str, place: Place) -> PairFileError:
     """The error about a field that a row lacks."""
-    hint = "; save it with commas, or with tabs as .tsv" if len(fields) == 1 and ";" in names_of(fields) else ""
-    return place.error(f"is missing (the row has: {names_of(fields)}){hint}", name)
+    return place.error(f"is missing (the row has: {names_of(fields)})", name)
 
 
 # --- the forms of a file
@@ -227,9 +226,16 @@ def _csv_records(path: Path, delimiter: str, optional: Sequence[str]) -> Iterato
                 continue
             if header is None:
                 header = [name.strip() for name in cells]
+                while header and not header[-1]:  # a spreadsheet's columns that were emptied
+                    header.pop()
                 if (twice := repeated(header)) is not None:
                     raise place.error("stands twice in the header", twice)
-            elif len(cells) != len(header):
+                if len(header) == 1 and ";" in header[0]:
+                    raise place.error("has semicolons between columns: save it with commas, or with tabs as .tsv")
+                continue
+            while len(cells) > len(header) and not cells[-1]:
+                cells.pop()
+            if len(cells) != len(header):
                 raise place.error(f"has {len(cells)} columns, but the header has {len(header)} ({names_of(header)})")
             else:  # an empty optional cell is an absent field
                 filled = zip(header, cells, strict=True)
