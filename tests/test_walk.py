@@ -63,7 +63,7 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
         "queries": 2,
         "shielded": ["baseline/longer"],
     },
-    "44_domains": {"trained": ["tiny"], "drawn": ["tiny"], "n_permutations": 50},
+    "44_domains": {"judges": {"all": ["tiny"]}, "drawn": ["tiny"], "n_permutations": 50},
     "60_human_consensus": {
         "voted": [VOTED],
         "stating": ["tiny", "baseline/features"],
