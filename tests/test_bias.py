@@ -193,12 +193,12 @@ def test_padding_repeats_every_item_and_adds_no_word_of_content():
 
 
 def test_twins_are_a_response_against_itself_and_stand_once():
-    made = functions_of("41_verbosity_bias", most=None).twins_of(
+    made = functions_of("41_verbosity_bias", per_edit=None).twins_of(
         [listed(n) for n in range(40)] + [listed(0)], "heading"
     )
     assert len(made) == 80 and {twin.label for twin in made} == {None}
     assert 0.2 < np.mean([twin.model_a == "edited" for twin in made]) < 0.8
-    few = functions_of("41_verbosity_bias", most=5).twins_of([listed(n) for n in range(40)], "heading")
+    few = functions_of("41_verbosity_bias", per_edit=5).twins_of([listed(n) for n in range(40)], "heading")
     assert few == made[:5]
     for twin in made:
         edited, original = twin.responses if twin.model_a == "edited" else twin.responses[::-1]

@@ -52,7 +52,7 @@ def test_a_set_whose_pairs_name_no_models_is_named(own, tmp_path):
             ]
             return verdict_table(parts)
 
-    given = {"against_people": {own: ["baseline/longer"]}, "against_judges": {}, "declared": {}, "verdicts": verdicts}
+    given = {"against_people": {own: ["baseline/longer"]}, "against_judges": {}, "families": {}, "verdicts": verdicts}
     with pytest.raises(AssertionError, match=r"own\.pairs\.jsonl: a set whose pairs do not say which model wrote"):
         run_cells("42_self_preference", 3, **given)
 

@@ -64,9 +64,9 @@ def test_fitting_counts(printed, n, step, counts):
     assert functions_of("31_compare_judges").fitting_counts(figure, n, step) == counts
 
 
-NOTEBOOK = functions_of("71_accuracy_by_size", n_draws=99)
+NOTEBOOK = functions_of("71_accuracy_by_size", n_permutations=99)
 PARAMS = project_root() / "params" / "laptop" / "71_accuracy_by_size.yaml"
-DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["judges"]
+DRAWN = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["drawn"]
 RENAMED = {"gpt-3.5-turbo": "gpt_3_5"}  # slugs that the runs declare
 
 

@@ -25,8 +25,7 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
     },
     "61_calibration": {
         "sets": {SET: [SET, "label"], f"{VOTED}_votes": [VOTED, "votes"]},
-        "judges": {"features": "baseline/features", "tiny": "tiny"},
-        "further": {},
+        "judges": {"all": ["baseline/features", "tiny"]},
         "fitted_on": [],
         "drawn": ["tiny"],
     },
@@ -49,12 +48,12 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
         "slugs": {},
         "led": ["tiny"],
         "edited": [SET],
-        "most": 3,
+        "per_edit": 3,
     },
     "42_self_preference": {
         "against_people": {VOTED: ["tiny"]},
         "against_judges": {SET: ["tiny", "baseline/longer"]},
-        "declared": {"tiny": "sample_verbose", "baseline/longer": "sample_terse"},
+        "families": {"tiny": "sample_verbose", "baseline/longer": "sample_terse"},
     },
     "43_attacks": {
         "sets": {SET: 20},
@@ -80,7 +79,7 @@ NOTEBOOKS = {  # what is not said here is the notebook's default
         "metrics": {SET: "accuracy"},
         "drawn": ["tiny", "features"],
         "pictured": [SET],
-        "lines": ["longer"],
+        "baselines": ["longer"],
         "people": {SET: f"scores.{SET}.features.accuracy"},
         "ours": "tiny",
     },
@@ -94,7 +93,7 @@ ALONE = {  # pairs of one's own and nothing else
     "40_position_bias": {"judges": {OWN: READERS[1:]}, "evaluator_sets": [], "symmetric": {}, "joined": {}},
     "41_verbosity_bias": {"judges": {OWN: READERS[1:]}, "led": READERS[2:], "edited": [OWN]},
     "43_attacks": {"sets": {OWN: 10}, "judges": READERS, "shielded": READERS[:1]},
-    "61_calibration": {"sets": {"mine": [OWN, "label"]}, "further": {}, "fitted_on": []},
+    "61_calibration": {"sets": {"mine": [OWN, "label"]}, "judges": {"all": READERS[1:]}, "fitted_on": []},
 }
 
 

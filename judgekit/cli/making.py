@@ -90,7 +90,7 @@ def new(
     own_set = {"file": str((folder / PAIRS if rows else Path(pairs)).resolve()), "title": title, "protocol": protocol}
     files: dict[str, Any] = {SETS: {run: own_set}, DECLARED: declared}
     words = {"RUN": run, "JUDGES": ", ".join(declared), "FIRST": next(iter(declared)), "STATING": ", ".join(stating)}
-    words |= {"SLUGS": ", ".join(f"{slug}: {slug}" for slug in stating), "VOTED": run * voted}
+    words["VOTED"] = run * voted
     for word, meant in words.items():  # all of lower-case letters, digits and "_"
         text = text.replace(word, meant)
     differing, scored = len(set(labels)) > 1, len(labels) >= FEW and questions >= FEWEST

@@ -137,7 +137,7 @@ def restricted(contest: Contest, name: str, verdicts: Mapping[str, list[Verdict]
 
 
 def contests_of(
-    judged: Mapping[str, Sequence[str]],
+    judges: Mapping[str, Sequence[str]],
     run: str,
     parts: Mapping[str, Sequence[str]] | None = None,
     slugs: Mapping[str, str] | None = None,
@@ -149,13 +149,13 @@ def contests_of(
     """
     parts = parts or {}
     covering = [f"replay/{model}" for _, *models in parts.values() for model in models]
-    names = unique_slugs([*(judge for chosen in judged.values() for judge in chosen), *covering], slugs)
-    judges = load_judges([name for name in names if name not in covering], run, names)
+    names = unique_slugs([*(judge for chosen in judges.values() for judge in chosen), *covering], slugs)
+    loaded = load_judges([name for name in names if name not in covering], run, names)
     contests = {}
     with shared_store() as store:
-        for name, chosen in judged.items():
+        for name, chosen in judges.items():
             whole, *models = parts.get(name, [name])
-            own = {names[judge]: judges[names[judge]] for judge in chosen}
+            own = {names[judge]: loaded[names[judge]] for judge in chosen}
             contest = hold_contest(whole, load_set(whole), own, store)
             part = {names[f"replay/{model}"]: outputs.published_verdicts(model) for model in models}
             contests[name] = restricted(contest, name, part) if part else contest
