@@ -290,7 +290,8 @@ def influence_interval(value: float, influence: Floats, cluster_index: Array) ->
 def student_p(found: "Number", n_prompts: int) -> float:
     """Two-sided p-value of no difference, from the Student's interval of a difference (`mean_interval`)."""
     error = (found.high - found.low) / (2 * t_quantile((1 + LEVEL) / 2, n_prompts - 1))
-    return float(2 * stdtr(n_prompts - 1, -abs(found.value) / error)) if error > 0 else float(found.value == 0)
+    chance = 2 * stdtr(n_prompts - 1, -abs(found.value) / error) if error > 0 else found.value == 0 or n_prompts < 2
+    return float(chance)
 
 
 def mean_of_independent(estimates: Sequence[Ends]) -> Ends:

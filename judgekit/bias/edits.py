@@ -55,14 +55,12 @@ def _confident(question: str, response: str, wording: str, rng: np.random.Genera
         firmer = FIRM.get(word.lower(), "") if word.lower() in HEDGES else word
         return firmer.capitalize() if firmer and word[0].isupper() else firmer
 
-    firmly = re.sub(r" {2,}", " ", re.sub(r"[A-Za-z]+", firm, response))
-    return f"{wording} {firmly}"
+    return wording + " " + re.sub(r" {2,}", " ", re.sub(r"[A-Za-z]+", firm, response))
 
 
 def _hidden(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """The wording with invisible characters inside every word, so that no filter for words finds it."""
-    woven = " ".join(ZERO_WIDTH[int(rng.integers(4))].join(word) for word in wording.split())
-    return f"{response}\n\n{woven}"
+    return f"{response}\n\n" + " ".join(ZERO_WIDTH[int(rng.integers(4))].join(word) for word in wording.split())
 
 
 def _with_emoji(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
@@ -112,8 +110,7 @@ def _stuffed(question: str, response: str, wording: None, rng: np.random.Generat
     """The question's own words, several times over, at the end."""
     words = words_of(question)
     kinds = [word for word in dict.fromkeys(words) if word not in STOP_WORDS] or words or ["?"]
-    rounds = [" ".join(kinds[i] for i in rng.permutation(len(kinds))[:40]) for _ in range(4)]
-    return f"{response}\n\n" + "\n".join(rounds)
+    return f"{response}\n\n" + "\n".join(" ".join(kinds[i] for i in rng.permutation(len(kinds))[:40]) for _ in range(4))
 
 
 def _combined(question: str, response: str, wording: None, rng: np.random.Generator) -> str:

@@ -35,8 +35,7 @@ class ReplayJudge(RuleJudge):
     def _rule(self, request: Request) -> Reply:
         if stored := self.stored.get((request.item_id, request.order)):
             return reply_again(stored)
-        why = f"no stored verdict for {request.item_id} in order {request.order}"
-        return Reply(None, status="error", raw=why)
+        return Reply(None, status="error", raw=f"no stored verdict for {request.item_id} in order {request.order}")
 
 
 def load_replay(name: str) -> ReplayJudge:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from judgekit.stats import LEVEL, Array, Floats, odds_interval, t_quantile
+from judgekit.stats import LEVEL, Array, Floats, odds_interval, proportion_interval, t_quantile
 
 SMALLEST = 10  # labelled questions below which no interval is given: the tuned power then follows the noise
 
@@ -23,10 +23,12 @@ class Estimate(NamedTuple):
 
 
 def _around_rate(value: Floats, error: Floats, freedom: int, power: Array = 0.0) -> Estimate:
-    """Student's interval on the scale of log odds: rates near 0 or 1 are skewed. Plain where the value is no rate."""
+    """Student's interval on the scale of log odds; plain where the value is no rate, Wilson's where nothing varies."""
     inside, half = (value > 0) & (value < 1), t_quantile((1 + LEVEL) / 2, freedom) * error
     ends = odds_interval(np.where(inside, value, 0.5), error, freedom)
-    low, high = (np.where(inside, *both) for both in zip(ends, (value - half, value + half), strict=True))
+    alike = proportion_interval(np.clip(value, 0, 1), freedom + 1)
+    plain = np.where(error > 0, (value - half, value + half), alike)
+    low, high = (np.where(inside, *both) for both in zip(ends, plain, strict=True))
     return Estimate(value, low, high, np.broadcast_to(power, np.shape(value)))
 
 

@@ -41,7 +41,8 @@ def _panel_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
     rows = [(who, "majority", who, "with the majority", share(who, labels)) for who in names if any(labels)]
     for who in names:
         others = [majority_label({name: vote for name, vote in pair.votes.items() if name != who}) for pair in pairs]
-        rows.append((who, "others", who, "with the others", share(who, others)))
+        if any(others):
+            rows.append((who, "others", who, "with the others", share(who, others)))
     codes = {who: metrics.label_codes(votes[who]) for who in names}
     for one, other in combinations(codes, 2):
         stems = {name.rstrip("0123456789") for name in (one, other)}

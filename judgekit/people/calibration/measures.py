@@ -158,7 +158,7 @@ class Cells:
         form = np.sqrt(np.outer(self.weight, self.weight)) * self.noise
         null = 2 * float((form**2).sum())
         spread = np.sqrt(max(_error(self.by_prompt) ** 2 - null, null))
-        half = t_quantile((1 + LEVEL) / 2, len(self.by_prompt) - 1) * spread
+        half = t_quantile((1 + LEVEL) / 2, n - 1) * spread if (n := len(self.by_prompt)) > 1 else np.inf
         return value, value - half, value + half
 
     @property
