@@ -152,7 +152,6 @@ def handler_of(server):
 
 
 def good_reply(body, text=None, logprobs=None):
-    """A completion in the OpenAI protocol."""
     text = completion_of(body) if text is None else text
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"} | ({"logprobs": logprobs} if logprobs else {})

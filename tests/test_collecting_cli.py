@@ -31,7 +31,6 @@ def server(serve):
 
 @pytest.fixture
 def collected(run_file):
-    """Collect responses to some rows: exit code, rows or None, standard error."""
     return lambda *arguments, rows=GOOD, model="openai/tiny", quick=QUICK: run_file(
         "collect", *(() if "--model" in arguments else ("--model", model)), *quick, *arguments, rows=rows
     )
@@ -80,13 +79,10 @@ def test_failed_questions_give_code_3_and_are_asked_again(server, collected, run
         ([GOOD[0], {"question": "x", "options": [*map(str, range(27))]}], "from 2 to 26"),
         ([GOOD[0], {"question": "x", "options": ["a", None]}], "line 2: field 'options[1]' is null"),
         ([GOOD[0], GOOD[0]], "line 2: field 'id' is 'a', which also stands in"),
-        ([GOOD[0], "{'question': 'x'}"], "line 2: column 2: not JSON"),
-        (["--set", "colour=red"], "colour"),
         (["--samples", "2"], "temperature"),
         (["--samples", "0"], "--samples"),
         (["--model", "encoder/minilm"], "neither openai/<model> nor hf/<model>"),
         (["--model", "hf/no-such-folder"], "no setting is called 'attempts'; there are max_new_tokens"),
-        (["--out", "no/folder/r.jsonl"], "does not exist"),
     ],
 )
 def test_bad_input_and_usage_are_told_in_one_line_and_nothing_is_asked(server, collected, tmp_path, given, wanted):

@@ -97,8 +97,6 @@ JSON = '{"score_a": 10, "score_b": 90, "verdict": "B"}'
         ("verdict_first", f"<think>\n{LLMBAR}\n", False),
         ("verdict_last", f"It is shorter.\n{LLMBAR}", False),
         ("pairwise", "[[A]]", False),
-        ("letter", "A", False),
-        ("single", "Rating: [[5]]", False),
     ],
 )
 def test_the_closed_forms(strategy, text, complete):

@@ -4,22 +4,19 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
-from labelling_setting import INTERRUPTIBLE
 from safetensors.numpy import load_file
+from test_bulk import lines_of
 from test_workflow import project, write_notebook  # noqa: F401 - a fixture
 from tiny_causal import save_tiny, short_of_memory
-from torture import CLI, stored
+from torture import CLI
 
-from judgekit.cli import main
 from judgekit.data import paths
 from judgekit.data.files import write_json
 from judgekit.data.paths import PRETRAINED
@@ -41,19 +38,11 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(paths.project_root())}
 ADAPTER = "adapter/adapter_model.safetensors"
 
 
-def pair_lines(n):
-    """Pairs whose longer response is the better one."""
-    fields = ("id", "question", "response_a", "response_b", "label")
-    rows = [(k, f"Question {k}?", "yes " * (1 + k % 7), f"no {k}", "A") for k in range(n)]
-    return "".join(json.dumps(dict(zip(fields, row, strict=True))) + "\n" for row in rows)
-
-
 def asked(n=3):
     return [Request(f"What is {k}?", f"It is {k}. " * (k + 1), "Nobody knows.", item_id=str(k)) for k in range(n)]
 
 
 def judge_command(folder, *more):
-    """``judgekit judge`` on the pairs of a folder, in a process of its own."""
     files = [folder / "pairs.jsonl", "--out", folder / "out.jsonl", "--store", folder / "s.sqlite"]
     return [*map(str, [*CLI, "judge", *files, *more])]
 
@@ -81,8 +70,7 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_costs_no_verdict(small_disk):
-    """The store meets the end of the disk; with room again the same command finishes, as if nothing had been."""
-    (small_disk / "pairs.jsonl").write_text(pair_lines(400))
+    (small_disk / "pairs.jsonl").write_text("\n".join(lines_of(400)))
     done = run(judge_command(small_disk, "--judge", "baseline/longer"))
     assert done.returncode == 1 and "full" in one_sentence(done)
     assert not (small_disk / "out.jsonl").exists()
@@ -109,7 +97,7 @@ def test_results_stay_whole_on_a_full_disk(small_disk, monkeypatch):
 
 def test_outputs_that_may_only_be_read_are_one_sentence(project, small_disk, capsys):  # noqa: F811
     (project / "outputs").symlink_to(small_disk)
-    (small_disk / "pairs.jsonl").write_text(pair_lines(2))
+    (small_disk / "pairs.jsonl").write_text("\n".join(lines_of(2)))
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     done = run(judge_command(small_disk, "--judge", "baseline/longer"))
     assert done.returncode == 2 and "may not be written" in one_sentence(done)
@@ -159,21 +147,6 @@ def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path):
     assert last_checkpoint(tmp_path) is None
 
 
-@pytest.mark.parametrize(("name", "n"), [("judge", 4000), ("attack", 40)])
-def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path, name, n):
-    (tmp_path / "pairs.jsonl").write_text(pair_lines(n))
-    words = [name, *judge_command(tmp_path, "--judge", "baseline/features")[4:]]
-    process = subprocess.Popen([*INTERRUPTIBLE, *words], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    while process.poll() is None and not stored(tmp_path):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=600)[1]
-    assert process.returncode == 130 and "interrupted; nothing was written" in err and "Traceback" not in err, err
-    assert stored(tmp_path) and not (tmp_path / "out.jsonl").exists() and not list(tmp_path.glob("*.lock"))
-    assert main([*words, "--quiet"]) == 0
-    assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "pairs.jsonl", "s.sqlite"]
-
-
 def test_a_clock_that_jumps_changes_no_verdict(tmp_path, monkeypatch):
     """Durations are monotonic; when a row was written is information, and nothing reads it."""
     jumps = iter(range(10**9, 0, -(10**6)))
@@ -202,34 +175,22 @@ def test_what_has_its_name_is_on_the_disk(tmp_path, monkeypatch):
         assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-PLAIN = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]  # root as bound by modes as others are
-
-
-@pytest.mark.parametrize("home", ["/dev/null", "theirs"])
-def test_who_has_no_home_is_told_what_to_name(tmp_path, home):
+def test_who_has_no_home_is_told_what_to_name(tmp_path):
     """In a folder of an odd name, off line; nobody, not even root, makes a folder in what is none."""
     folder = tmp_path / "a b" / "ü 路径's"
     folder.mkdir(parents=True)
     (folder / "pairs.jsonl").write_text('{"question": "q", "response_a": "a", "response_b": "bb", "label": "B"}\n')
-    before = []
-    if home == "theirs":
-        home, before = str(tmp_path / "home"), [] if os.geteuid() else PLAIN
-        Path(home).mkdir(mode=0o500)
-        if before and not shutil.which(before[0]):
-            pytest.skip("root may write everywhere, and setpriv is not here")
-        if before:
-            os.chown(home, 65534, 65534)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("JUDGEKIT", "XDG"))}
-    environment |= {"HOME": home, "PYTHONPATH": str(paths.project_root())}
+    environment |= {"HOME": "/dev/null", "PYTHONPATH": str(paths.project_root())}
     environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
     def run(judge, *more):
-        command = [*before, *CLI, "judge", "pairs.jsonl", "--judge", judge, "--out", "v ü.csv", *more]
+        command = [*CLI, "judge", "pairs.jsonl", "--judge", judge, "--out", "v ü.csv", *more]
         return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
     refused = run("baseline/longer")
     assert refused.returncode == 2 and len(refused.stderr.strip().splitlines()) == 1, refused.stderr
-    assert home in refused.stderr and "--store FILE or JUDGEKIT_STORE names another" in refused.stderr
+    assert "/dev/null" in refused.stderr and "--store FILE or JUDGEKIT_STORE names another" in refused.stderr
     absent = run("hf/owner/none", "--store", "my store.sqlite")
     assert absent.returncode == 2
     assert "owner/none: no such folder, and cannot be fetched from the hub" in absent.stderr

@@ -43,7 +43,6 @@ def project(tmp_path, monkeypatch):
 
 
 def new(project, *words, run="mine", judges=("encoder/minilm", "baseline/features")):
-    """Exit code of the command."""
     pairs = () if "--pairs" in words else ("--pairs", "pairs.jsonl")
     return main(["new", run, *pairs, *(word for one in judges for word in ("--judge", one)), *words])
 
@@ -158,7 +157,6 @@ def test_paths_are_written_as_notebooks_find_them_and_names_stay_names(project, 
 @pytest.mark.parametrize(
     ("words", "run", "judges", "said"),
     [
-        ((), "Mine", ["encoder/minilm"], "RUN 'Mine'"),
         ((), "../x", ["encoder/minilm"], "RUN '../x'"),
         ((), "there", ["encoder/minilm"], "params/there is there already"),
         ((), "pandalm", ["encoder/minilm"], "a set is called so"),
@@ -166,7 +164,6 @@ def test_paths_are_written_as_notebooks_find_them_and_names_stay_names(project, 
         ((), "mine", ["encoder/minilm", "encoder/minilm@x"], "encoder/minilm@x"),
         (("--set", "nosuch=1"), "mine", ["baseline/features"], "baseline/features takes no settings"),
         (("--protocol", "best"), "mine", ["encoder/minilm"], "--protocol best: there are primary"),
-        (("--pairs", "none.jsonl"), "mine", ["encoder/minilm"], "none.jsonl: there is no such file"),
     ],
 )
 def test_whatever_is_wrong_is_told_and_nothing_written(project, capsys, words, run, judges, said):

@@ -19,7 +19,6 @@ def server(serve):
 
 @pytest.fixture
 def judged(judge_file):
-    """Judge four pairs with some arguments: exit code, rows or None, standard error."""
     return lambda *arguments: judge_file("openai/tiny", *QUICK, *arguments, rows=ROWS)
 
 
@@ -42,8 +41,7 @@ KEYS = ["", "sk-a secret", "sk-secret\nb", "sk-secret…"]
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
-    [("OPENAI_BASE_URL", url) for url in ADDRESSES] + [("OPENAI_API_KEY", key) for key in KEYS],
+    ("variable", "value"), [("OPENAI_BASE_URL", url) for url in ADDRESSES] + [("OPENAI_API_KEY", key) for key in KEYS]
 )
 def test_a_missing_or_wrong_variable_is_bad_usage_and_is_not_shown(server, judged, monkeypatch, variable, value):
     monkeypatch.delenv(variable)

@@ -18,7 +18,6 @@ from judgekit.training.mixture import source_weights
 
 
 def write_own(path, pairs, said):
-    """Pairs with their labels or votes, as a user's file has them."""
     fields = ("question", "response_a", "response_b", said)
     rows = [{"id": n} | {field: getattr(pair, field) for field in fields} for n, pair in enumerate(pairs)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -26,7 +25,6 @@ def write_own(path, pairs, said):
 
 @pytest.fixture
 def own(tmp_path):
-    """A set of pairs with votes."""
     write_own(tmp_path / "own.pairs.jsonl", load_set("sample_natural")[:12], "votes")
     return f"file:{tmp_path / 'own.pairs.jsonl'}"
 

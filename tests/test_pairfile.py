@@ -31,8 +31,11 @@ def chosen_line(**changes):
     return pair_line(CHOSEN, **changes)
 
 
+def message(role, content):
+    return {"role": role, "content": content}
+
+
 def write(folder, content, name="pairs.jsonl"):
-    """A file of the given text or bytes."""
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
@@ -46,88 +49,56 @@ BAD_LINES = {
     "null": (pair_line(question=None), ["line 1", "'question'", "null"]),
     "list": (pair_line(response_b=["two"]), ["line 1", "'response_b'", "a list"]),
     "object": (pair_line(response_b={"text": "two"}), ["'response_b'", "an object"]),
-    "boolean": (pair_line(response_b=True), ["'response_b'", "boolean true"]),
     "invalid JSON": ("\n".join([pair_line(id=i) for i in range(6)] + ['{"id": 7,}']), ["line 7", "column 10"]),
-    "cut short": (GOOD[:-1], ["line 1", "not JSON", "one whole object per line"]),
     "trailing garbage": (GOOD + " x", ["line 1", "column", "Extra data"]),
-    "two objects in a line": (GOOD + GOOD, ["line 1", "Extra data"]),
     "pretty-printed": (json.dumps(PAIR, indent=1), ["line 1", "one whole object per line"]),
     "array": (json.dumps([PAIR]), ["line 1", "JSON array", "one object per line"]),
-    "top-level number": ("12", ["line 1", "the number 12"]),
-    "top-level null": (GOOD + "\nnull", ["line 2", "is null"]),
     "top-level text": ('"text"', ["line 1", "is text"]),
     "huge number": ('{"id": ' + "1" * 5000 + "}", ["line 1", "not JSON that can be read"]),
     "too deep": ('{"a":' * 100_000, ["line 1", "nested too deeply"]),
-    "raw control character": ('{"id": "a\x01b"}', ["line 1", "column", "control character"]),
-    "empty": ("", ["holds no pairs"]),
     "blank": ("\n \r\n\t\n", ["holds no pairs"]),
     "byte-order mark only": (b"\xef\xbb\xbf", ["holds no pairs"]),
     "Latin-1": (GOOD.encode() + b"\n" + b'{"id": "caf\xe9"}', ["line 2", f"offset {len(GOOD) + 12}", "0xe9"]),
     "UTF-16": (GOOD.encode("utf-16"), ["line 1", "UTF-16"]),
-    "UTF-16 without mark": (GOOD.encode("utf-16-le"), ["line 1", "NUL byte"]),
     "NUL byte": (GOOD.replace("one", "o\0e"), ["line 1", "NUL byte", "column"]),
-    "a workbook": (
-        b"PK\x03\x04\x14\0",
-        ["line 1", "a ZIP archive, as .xlsx and .docx are", "JSON lines (.jsonl), CSV"],
-    ),
-    "PDF": (b"%PDF-1.7\n", ["line 1", "is a PDF", "Parquet (.parquet) are"]),
+    "a workbook": (b"PK\x03\x04\x14\0", ["line 1", "a ZIP archive, as .xlsx and .docx are", "JSON lines (.jsonl), C"]),
     "pickle": (pickle.dumps([1]), ["line 1", "is a pickle", "which is not read"]),
-    "Parquet by another name": (b"PAR1\x15\x04", ["line 1", "Parquet by another name"]),
     "gzip without .gz": (gzip.compress(GOOD.encode()), ["gzip data"]),
     "duplicate ids": ("\n".join([GOOD, pair_line(id=2), GOOD]), ["line 3", "'id'", "'x'", "line 1"]),
     "duplicate of another type": (pair_line(id=1) + "\n" + pair_line(id="1"), ["line 2", "'id'", "line 1"]),
     "id that is a line number": (pair_line(id=2) + "\n" + pair_line(id=...), ["line 2", "'id'", "line 1"]),
     "id null": (pair_line(id=None), ["line 1", "'id'", "null"]),
-    "id fraction": (pair_line(id=1.5), ["line 1", "'id'", "1.5"]),
     "id boolean": (pair_line(id=True), ["line 1", "'id'", "boolean"]),
     "id empty": (pair_line(id=""), ["line 1", "'id'", "empty"]),
     "unknown label": (pair_line(label="left"), ["line 1", "'label'", "'left'"]),
     "third letter": (pair_line(label="C"), ["line 1", "'label'", "'C'", "A, B or tie"]),  # of three, or a tie?
     "ambiguous label": (pair_line(label="1"), ["line 1", "'label'", "'1'", "A, B or tie"]),
-    "label number": (pair_line(label=0), ["line 1", "'label'", "the number 0"]),
-    "reference list": (pair_line(reference=[]), ["line 1", "'reference'", "a list"]),
     "votes text": (pair_line(votes="A"), ["line 1", "field 'votes' is text, not an object from annotator to label"]),
-    "votes list": (pair_line(votes=["A"]), ["line 1", "field 'votes' is a list, not an object"]),
     "vote unknown": (pair_line(votes={"ann": "C"}), ["line 1", "field 'votes.ann' is 'C', not A, B or tie"]),
-    "vote number": (pair_line(votes={"ann": 1}), ["line 1", "field 'votes.ann' is the number 1, not text"]),
-    "a person twice": (
-        '{"question": "q", "response_a": "a", "response_b": "b", "votes": {"ann": "A", "ann": "B"}}',
-        ["'ann'", "twice"],
-    ),
-    "field twice": ('{"id": 1, "question": "q", "question": "r"}', ["line 1", "'question'", "twice"]),
+    "a person twice": (GOOD[:-1] + ', "votes": {"ann": "A", "ann": "B"}}', ["line 1", "'ann'", "twice"]),
     "mixed formats": (GOOD + "\n" + chosen_line(), ["line 2", "chosen/rejected", "line 1"]),
     "both formats": (pair_line(chosen="c"), ["line 1", "which pair"]),
     "chosen without rejected": (chosen_line(rejected=...), ["line 1", "'rejected'", "missing"]),
     "chosen without prompt": (chosen_line(prompt=...), ["line 1", "'prompt'", "missing"]),
-    "chosen number": (chosen_line(chosen=1), ["line 1", "'chosen'", "number 1"]),
     "no messages": (chosen_line(prompt=[]), ["line 1", "'prompt'", "empty list"]),
     "no content": (chosen_line(prompt=[{"role": "user"}]), ["line 1", "'prompt[0].content'", "missing"]),
     "message text": (chosen_line(prompt=["q"]), ["'prompt[0]'", "is text"]),
-    "unknown role": (chosen_line(prompt=[{"role": "tool", "content": ""}]), ["line 1", "'prompt[0].role'", "'tool'"]),
-    "nothing asked": (
-        chosen_line(prompt=[{"role": "assistant", "content": ""}]),
-        ["line 1", "'prompt'", "user message"],
-    ),
+    "unknown role": (chosen_line(prompt=[message("tool", "")]), ["line 1", "'prompt[0].role'", "'tool'"]),
+    "nothing asked": (chosen_line(prompt=[message("assistant", "")]), ["line 1", "'prompt'", "user message"]),
     "label against chosen": (chosen_line(label="B"), ["line 1", "'label'", "'B'"]),
 }
 BAD_TABLES = {
-    "CSV empty": ("", ["holds no pairs"]),
     "CSV header only": ("id,question,response_a,response_b\n", ["holds no pairs"]),
     "CSV without header": ("1,q,a,b\n2,q,a,b\n", ["line 2", "'question'", "missing"]),
-    "CSV too few columns": ("question,response_a,response_b\nq,a,b\n\nq,a\n", ["line 4", "2 columns", "3"]),
+    "CSV too many columns": ("question,response_a,response_b\nq,a,b\n\nq,a,b,c\n", ["line 4", "4 columns", "3"]),
     "CSV with semicolons": ("question;response_a;response_b\nq, r;a;b\n", ["line 1", "with commas", "tabs as .tsv"]),
     "CSV too few after an empty row": ("question,response_a,response_b\n,,\nq,a\n", ["line 3", "2 columns"]),
-    "CSV too many columns": ("question,response_a,response_b\nq,a,b,c\n", ["line 2", "4 columns"]),
     "CSV cell under no name": ("question,response_a,response_b,,\nq,a,b,,\nq,a,b,,c\n", ["line 3", "5 columns", "3"]),
     "CSV two columns without a name": (",,question\n1,2,q\n", ["line 1", "''", "twice"]),
     "CSV duplicate header": ("question,response_a,response_a\nq,a,b\n", ["line 1", "'response_a'", "twice"]),
-    "CSV missing column": ("question,response_a\nq,a\n", ["line 2", "'response_b'", "missing"]),
-    "CSV after quote": ('question,response_a,response_b\nq,"a"x,b\n', ["line 2", "not CSV"]),
     "CSV open quote": ('question,response_a,response_b\nq,a,b\nq,"a,b\n\n', ["line 3", "not CSV"]),
     "CSV line of a row": ('id,question,response_a,response_b\n1,"q\n\n",a,b\n1,q,a,b\n', ["line 5", "line 2"]),
     "CSV empty id": ("id,question,response_a,response_b\n,q,a,b\n", ["line 2", "'id'", "empty"]),
-    "CSV not UTF-8": (b"question,response_a,response_b\nq,\xff,b\n", ["line 2", "0xff", "offset 33"]),
-    "CSV NUL byte": ("question,response_a,response_b\nq,\0,b\n", ["line 2", "NUL"]),
 }
 BAD_FILES = {  # with its name: for the tests of the command
     "array in lines": ("p.jsonl", json.dumps([PAIR], indent=1), ["line 1", "JSON array"]),
@@ -184,7 +155,6 @@ def test_labels(tmp_path, given, label):
 
 
 def test_formats_agree(tmp_path):
-    """CSV, TSV, gzip, a byte-order mark and chosen/rejected give the pair that JSON lines give."""
     texts = ('say "hi",\nthen go', "", "b\r\nb")
     plain = write(tmp_path, json.dumps(dict(zip(("question", "response_a", "response_b"), texts, strict=True))))
     expected = read_pairs(plain)[0]
@@ -210,10 +180,6 @@ def test_formats_agree(tmp_path):
         assert pair.label == ("A" if "chosen" in name else None)
 
 
-def message(role, content):
-    return {"role": role, "content": content}
-
-
 CONTEXT = [message("system", "Be brief."), message("user", "1?"), message("assistant", "One."), message("user", "2?")]
 ENDS = {"chosen": [message("assistant", "c")], "rejected": [message("assistant", "r")]}
 WHOLE = {name: [*CONTEXT, *end] for name, end in ENDS.items()}
@@ -228,7 +194,6 @@ CONVERSATIONS = {
 
 @pytest.mark.parametrize("row", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_message_lists(tmp_path, row):
-    """The forms that preference sets keep a conversation in are one pair."""
     pair = read_pairs(write(tmp_path, json.dumps(row)))[0]
     assert (pair.question, pair.response_a, pair.response_b, pair.label) == ("2?", "c", "r", "A")
     assert [(turn.question, turn.response_a) for turn in pair.turns] == [("Be brief.\n\n1?", "One.")]
@@ -250,7 +215,6 @@ def long_text(size):
 
 
 def listed(values):
-    """A column of lists of one value each."""
     return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
 
 
@@ -261,7 +225,6 @@ NOISE = json.dumps({"question": random.Random(0).randbytes(2**19).hex(), "respon
 ROW = json.dumps({"question": "", "response_a": "", "response_b": "x" * 2**14}).encode() + b"\n"
 PACKED = {  # parts of a gzipped file, each (bytes, how many times)
     "b.csv.gz": ([(b'question,response_a,response_b\n"', 1), (LONG, 4096)], "line 2: is longer than 8 MiB"),
-    "one.csv.gz": ([(b"x" * 2**20, 2048)], "line 1: is longer than 8 MiB"),
     "line.jsonl.gz": ([(b'{"a": [', 1), (OBJECTS, 20), (b"0]}", 1)], "line 1: is longer than 8 MiB"),
     "within.jsonl.gz": ([(b'{"a": [', 1), (OBJECTS, 10), (b"0]}", 1)], "line 1: field 'question' is missing"),
     "rows.jsonl.gz": ([(ROW * 64, 1024)], "the file unpacks to more than"),
@@ -286,13 +249,9 @@ print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
 """
 
 
-@pytest.mark.parametrize("name", ["duplicate ids", "duplicate of another type", "id that is a line number"])
-def test_a_repeated_id_is_named_wherever_a_file_is_read(tmp_path, name):
-    """The command that judges finds them by itself; labelling, attacks, training and own sets read this way."""
-    content, words = BAD_LINES[name]
-    with pytest.raises(PairFileError) as refused:
-        read_pairs(write(tmp_path, content))
-    assert all(word in str(refused.value) for word in words)
+def test_a_repeated_id_is_named_wherever_a_file_is_read(tmp_path):
+    with pytest.raises(PairFileError, match="line 3: field 'id' is 'x', which also stands in line 1"):
+        read_pairs(write(tmp_path, BAD_LINES["duplicate ids"][0]))
 
 
 @pytest.mark.parametrize("name", [*PACKED, *COLUMNS])
@@ -320,7 +279,6 @@ def test_a_date_beyond_those_of_python_is_named_by_its_row(tmp_path):
 
 
 def test_a_parquet_row_has_what_was_written(tmp_path):
-    """Texts that stand in many rows, in messages, and in none."""
     turns = [{"role": "user", "content": "é"}, {"role": "assistant", "content": None}]
     rows = [
         {"id": n, "question": "same", "turns": turns[: n % 3], "none": None, "bytes": b"\xff", "long": f"{n}" * 500}

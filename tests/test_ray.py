@@ -70,7 +70,6 @@ class RayError(Exception):
 
 
 def started(path, out, judge="baseline/longer"):
-    """The command in a process of its own."""
     command = [sys.executable, "-c", "import sys; from judgekit.cli import main; sys.exit(main(sys.argv[1:]))", "judge"]
     command += [str(path), "--out", str(out), "--judge", judge, "--engine", "ray", "--workers", "2", "--quiet"]
     command += ["--store", str(out.with_name("s.sqlite"))]
@@ -78,7 +77,6 @@ def started(path, out, judge="baseline/longer"):
 
 
 def wait_for_verdicts(folder, process):
-    """Wait until some verdicts have come back."""
     while process.poll() is None:
         if (folder / "s.sqlite").is_file() and stored(folder / "s.sqlite"):
             return

@@ -2,24 +2,14 @@
 
 import hashlib
 import json
-from collections import Counter
 from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.data.sample import ASSISTANTS, SAMPLE_SETS, load_sample
-from judgekit.records import (
-    LABELS,
-    PreferencePair,
-    Response,
-    Turn,
-    Verdict,
-    majority_label,
-    unique_items,
-    with_counts,
-)
+from judgekit.data.sample import SAMPLE_SETS, load_sample
+from judgekit.records import LABELS, PreferencePair, Response, Turn, Verdict, majority_label, unique_items, with_counts
 
 STEADY = settings(deadline=None)
 TEXT = st.text(max_size=20)
@@ -67,7 +57,6 @@ def test_swapping_exchanges_every_side_and_twice_changes_nothing(one):
     [
         ({"item_id": ""}, "item_id"),
         ({"label": "C"}, "'C'"),
-        ({"label": "a"}, "'a'"),
         ({"votes": {"ann": "both"}}, "'both'"),
         ({"soft_label": 1.5}, "soft_label"),
         ({"label_kind": "hearsay"}, "hearsay"),
@@ -81,14 +70,7 @@ def test_bad_values_are_refused_by_name(fields, words):
 
 @pytest.mark.parametrize(
     ("order", "verdict", "status"),
-    [
-        ("ab", "A", "error"),
-        ("ab", "tie", "unparsed"),
-        ("ab", None, "ok"),
-        ("ab", "first", "ok"),
-        ("ab", "A", "fine"),
-        ("AB", "A", "ok"),
-    ],
+    [("ab", "A", "error"), ("ab", None, "ok"), ("ab", "first", "ok"), ("ab", "A", "fine"), ("AB", "A", "ok")],
 )
 def test_a_verdict_goes_with_status_ok_only_and_has_one_of_two_orders(order, verdict, status):
     with pytest.raises(ValueError):
@@ -127,17 +109,6 @@ def test_an_item_without_a_prompt_is_a_cluster_of_its_own():
 
 
 GOLDEN = "8d0a21e740c333a0039b5a3399a0cc674d5cf5c0aaafaf15e7a4a17fb1dcc7a6"
-
-
-def test_assistants_rank_as_their_accuracies():
-    won, seen = Counter(), Counter()
-    for pair in load_sample("sample_train"):
-        for model, side in ((pair.model_a, "A"), (pair.model_b, "B")):
-            seen[model] += pair.label != "tie"
-            won[model] += pair.label == side
-    ranked = sorted(ASSISTANTS, key=ASSISTANTS.__getitem__)
-    rates = [won[name] / seen[name] for name in ranked]
-    assert rates[0] < rates[1] < rates[-2] < rates[-1]
 
 
 def test_golden():

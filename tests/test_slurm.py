@@ -115,7 +115,6 @@ def slurm_node(folder):
 
 
 def free_ports(n):
-    """Ports that nobody listens on."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(n)]
         for each in sockets:
@@ -124,7 +123,6 @@ def free_ports(n):
 
 
 def start(arguments, environment, **user):
-    """A daemon in the foreground of a process of its own, silent."""
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(arguments, env=environment, **quiet, **user)
 

@@ -154,7 +154,6 @@ def test_a_user_has_one_store(monkeypatch, tmp_path, own_store):
 
 
 def test_a_flipped_bit_is_a_sentence_and_never_another_reply(tmp_path):
-    """All replies come back as they were, or the file is said to be damaged."""
     report = flipped(*flips(tmp_path)["store"], random.Random(20), 500)
     assert report["lost"] == 0 and report["refused"] > 100
 
@@ -255,8 +254,7 @@ def test_replies_go_to_parquet_and_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"reply": '{"verdict": "second", "status": "ok"}'}, {"sample": 7}, {"reply": None}, {"checksum": None}],
+    "change", [{"reply": '{"verdict": "second", "status": "ok"}'}, {"sample": 7}, {"reply": None}, {"checksum": None}]
 )
 def test_a_row_that_is_not_what_was_written_is_refused_and_nothing_is_added(tmp_path, store, change):
     put(store, {"a": Reply("first"), "b": Reply("first")})

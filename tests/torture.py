@@ -39,7 +39,7 @@ PATIENCE = 3600  # seconds for one process
 ORPHANS = 900  # seconds that a restart waits for what a killed process left running
 BUSY = "another process"
 RESULTS = "scale-faults"
-SERVER = ChatServer(faults_at(0.2), hang=1.0)  # a fifth of the texts meets a fault first
+SERVER = ChatServer(faults_at(0.1), hang=1.0)  # each of eight faults meets a tenth of the texts first
 IN_FLIGHT = 8  # requests at once: what a kill may cost twice
 
 TRAIN = """
@@ -121,27 +121,21 @@ def write_pairs(n, models=()):
         from judgekit.data.sample import load_sample
 
         pairs = [pair for name in ("sample_train", "sample_natural", "sample_validation") for pair in load_sample(name)]
-        rows = []
+        rows, responses, questions = [], [], []
         for k in range(n):
             pair, again = pairs[k % len(pairs)], k // len(pairs)
-            row = {"id": k, "question": pair.question, "label": pair.label}
-            row |= {"response_a": pair.response_a + " " * again, "response_b": pair.response_b}
-            rows.append(row | {"response": f"{pair.response_a} ({k})", "asked": f"{pair.question} ({k})"})
-        names = {"id", "question", "response_a", "response_b", "label"}
-        (folder / "in.jsonl").write_text(text_of(rows, names), encoding="utf-8")
-        (folder / "responses.jsonl").write_text(text_of(rows, {"id", "question", "response"}), encoding="utf-8")
-        asked = [{"id": row["id"], "question": row["asked"]} for row in rows]
-        (folder / "questions.jsonl").write_text(text_of(asked, {"id", "question"}), encoding="utf-8")
+            asked = {"id": k, "question": pair.question}
+            row = asked | {"response_a": pair.response_a + " " * again, "response_b": pair.response_b}
+            row[f"response_{'ab'[k % 2]}"] += " right"  # which the server prefers
+            rows.append(row | {"label": pair.label})
+            responses.append(asked | {"response": f"{pair.response_a} ({k})"})
+            questions.append({"id": k, "question": f"{pair.question} ({k})"})
+        for name, lines in {"in": rows, "responses": responses, "questions": questions}.items():
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         for kind in models:
             save_tiny(folder / kind, kind)
 
     return prepare
-
-
-def text_of(rows, names):
-    """Rows as JSON lines, some of their fields."""
-    kept = ({name: value for name, value in row.items() if name in names} for row in rows)
-    return "".join(json.dumps(row) + "\n" for row in kept)
 
 
 def rows_of(folder):
@@ -181,7 +175,6 @@ def numbers_of(folder):
 
 
 def stored(folder):
-    """Replies in the store."""
     path = folder / "s.sqlite"
     if not path.is_file():
         return 0
@@ -208,12 +201,11 @@ def votes_of(folder):
 
 
 def cases(n_fast=4000, n_slow=100):
-    """The kinds of faults, chain excepted."""
     files = ["--out", "{}/out.jsonl", "--store", "{}/s.sqlite"]
     judge = [*CLI, "judge", "{}/in.jsonl", *files, "--judge"]
     rate = [*CLI, "rate", "{}/responses.jsonl", *files, "--probe", "gsm8k-binary"]
     attack = [*CLI, "attack", "{}/in.jsonl", *files, "--judge", "baseline/features", "--queries", "0"]
-    wait = ["--set", f"concurrency={IN_FLIGHT}", "--set", "timeout=10"]
+    wait = [f"--set={name}" for name in (f"concurrency={IN_FLIGHT}", "timeout=10", "backoff=0.05")]
     collect = [*CLI, "collect", "{}/questions.jsonl", *files, "--model", "openai/rule", *wait]
     exact = ["--set", "mode=one_pass", "--set", "dtype=float32", "--set", "batch_tokens=2000"]
     ask = [sys.executable, "-c", ASK, "{}", *LANGUAGE_MODELS]
@@ -235,7 +227,6 @@ def cases(n_fast=4000, n_slow=100):
 
 
 def chain():
-    """The whole sample chain, through Snakemake."""
     command = [sys.executable, "-m", "judgekit.report.workflow", "make", "sample", "--cores", "2"]
     return Case("chain", 2, command, copy_of_checkout, numbers_of, in_a_row=True)
 
@@ -393,7 +384,6 @@ def flipped(path, read, rng, flips):
 
 
 def many_replies():
-    """Replies of all kinds by key."""
     from judgekit.records import Reply
 
     kinds = (Reply("first", 0.5, 0.25, 0.25), Reply("tie", raw="some text " * 20), Reply(None, status="unparsed"))
@@ -437,7 +427,6 @@ def authored(form):
 
 @contextmanager
 def served():
-    """Answer as ``openai/`` until the block ends."""
     with running(SERVER):
         os.environ |= {"OPENAI_BASE_URL": SERVER.url, "OPENAI_API_KEY": KEY}
         yield
