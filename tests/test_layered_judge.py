@@ -92,7 +92,6 @@ def test_what_a_text_holds_stays_a_text(place):
         ("criterion: x\nlevels: {9: bad}", "level 9 is not on the scale"),
         ("criterion: x\nlevels: {1: 2}", "what level 1 means"),
         ("criterion: 3", "must be a text"),
-        ("- x", "field 'criterion' is missing"),
         ("criterion: [", "is not YAML"),
     ],
 )
@@ -135,15 +134,10 @@ def test_weights_come_back_as_they_were_saved_and_for_nothing_else(fitted, tmp_p
     ("field", "value"),
     [
         ("schema", 2),
-        ("model", None),
-        ("normed", "yes"),
-        ("weights", []),
         ("values", [0.5, 0.6]),
         ("values", [float("nan"), 1]),
-        ("values", "11"),
         ("values", [2, -1]),
         ("scores", [3, 2]),
-        ("loss", "mae"),
         ("n_items", True),
     ],
 )
@@ -251,5 +245,3 @@ def test_the_command_line_judges_with_layers(folder, judge_file):
     sums = [row["p_a"] + row["p_b"] + row["p_tie"] for row in written]
     assert sums == pytest.approx([1] * 3, abs=2e-6)  # six digits each
     assert "6 verdicts: 6 calls" in judge_file(name, "--dry-run", rows=rows)[2]  # each response once, for both orders
-    code, _, said = judge_file(name, "--set", "weights=missing.json", rows=rows)
-    assert code == 2 and "missing.json" in said

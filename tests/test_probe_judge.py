@@ -75,15 +75,9 @@ def test_responses_that_it_reads_in_part_are_counted(folder):
         assert [reply.truncated for reply in judge.judge(shown)] == [0, 1, 1, 2]
 
 
-def test_the_command_judges_with_it(folder, judge_file):
-    code, (row,), _ = judge_file(f"probe/{folder}", "--quiet")
-    assert (code, row["status"]) == (0, "ok")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", r"ties\.json: Invalid JSON"),
         ('{"scale": 1}', r"ties\.json: field 'log_nu' .* required"),
         ('{"scale": -1, "log_nu": 0, "n_pairs": 1, "n_ties": 1}', "field 'scale' is -1: .* greater than 0"),
         ('{"scale": 1, "log_nu": NaN, "n_pairs": 1, "n_ties": 1}', "field 'log_nu' is nan: .* finite"),

@@ -11,31 +11,14 @@ import pytest
 from notebook_functions import functions_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.preprocessing import StandardScaler
 from tiny_causal import save_tiny
 
 from judgekit.data import paths
 from judgekit.data.sample import load_sample_ratings
+from judgekit.inside import probes as probing
 from judgekit.inside.aspects import load_aspects
 from judgekit.inside.layer_logits import LayerReader
-from judgekit.inside.probes import (
-    CLASSIFIERS,
-    FAMILIES,
-    HEADS,
-    METRICS,
-    Choice,
-    NestedResult,
-    OrdinalLogistic,
-    Space,
-    choose_probe,
-    class_counts,
-    fit_choice,
-    grouped_folds,
-    joined_layers,
-    make_probe,
-    nested_probe,
-)
+from judgekit.inside.probes import HEADS, Space, nested_probe
 from judgekit.inside.representations import rated_text
 from judgekit.inside.saved_probes import Inputs, ProbeError, load_probe, save_probe, saved_probe
 from judgekit.studies import representation_probes as study
@@ -58,24 +41,24 @@ def material(n=120, n_layers=4, width=6, signal=(2,), seed=0, classes=5, per_que
 def test_metrics_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     labels, predicted = rng.integers(1, 6, 40), rng.integers(1, 5, 40)  # class 5 is never predicted
-    matrix = class_counts(labels, predicted, range(1, 6)).sum(0)
+    matrix = probing.class_counts(labels, predicted, range(1, 6)).sum(0)
     given = {"labels": range(1, 6), "zero_division": 0}
     expected = {
         "accuracy": accuracy_score(labels, predicted),
         "macro_f1": f1_score(labels, predicted, average="macro", **given),
         "weighted_f1": f1_score(labels, predicted, average="weighted", **given),
     }
-    assert {name: float(metric(matrix)) for name, metric in METRICS.items()} == pytest.approx(expected)
+    assert {name: float(metric(matrix)) for name, metric in probing.METRICS.items()} == pytest.approx(expected)
     for predicted in ([1, 7], [1]):
         with pytest.raises(ValueError, match=r"predictions are not all of \[1, 2\]"):
-            class_counts([1, 2], predicted, (1, 2))
+            probing.class_counts([1, 2], predicted, (1, 2))
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_two_ordered_classes_are_logistic_regression(class_weight):
     features, labels, _ = material(classes=2, n=90)
-    X, labels = joined_layers(features["mean"], (2, 3)), np.where(np.arange(90) % 7, labels, 1)
-    ours = OrdinalLogistic(C=0.5, class_weight=class_weight).fit(X, labels)
+    X, labels = probing.joined_layers(features["mean"], (2, 3)), np.where(np.arange(90) % 7, labels, 1)
+    ours = probing.OrdinalLogistic(C=0.5, class_weight=class_weight).fit(X, labels)
     theirs = LogisticRegression(C=0.5, class_weight=class_weight, tol=1e-8, max_iter=5000).fit(X, labels)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
@@ -84,21 +67,17 @@ def test_the_order_is_recovered_with_its_thresholds():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(4000, 2))
     labels = np.digitize(X @ [2.0, -1.0] + rng.logistic(size=4000), [-2.0, 0.0, 3.0])
-    fitted = OrdinalLogistic(C=100).fit(X, labels)
+    fitted = probing.OrdinalLogistic(C=100).fit(X, labels)
     np.testing.assert_allclose(fitted.coef_, [2, -1], atol=0.15)
     np.testing.assert_allclose(fitted.thresholds_, [-2, 0, 3], atol=0.2)
     np.testing.assert_allclose(fitted.predict_proba(X).sum(1), 1)
-    true = OrdinalLogistic().fit(X, labels)
-    true.coef_, true.thresholds_ = np.array([2.0, -1.0]), np.array([-2.0, 0.0, 3.0])
-    best_possible = true.predict_proba(X).argmax(1)
-    assert (fitted.predict(X) == labels).mean() > (best_possible == labels).mean() - 0.01
 
 
-@pytest.mark.parametrize("family", [*CLASSIFIERS, "ordinal"])
+@pytest.mark.parametrize("family", [*probing.CLASSIFIERS, "ordinal"])
 def test_every_family_learns_what_is_there_and_is_reproducible(family):
     features, labels, _ = material(n=200)
-    X = joined_layers(features["mean"], (2,))
-    probes = [make_probe(family, FAMILIES[family].usual, None, seed=3) for _ in range(2)]
+    X = probing.joined_layers(features["mean"], (2,))
+    probes = [probing.make_probe(family, probing.FAMILIES[family].usual, None, seed=3) for _ in range(2)]
     twice = [probe.fit(X[:150], labels[:150]).predict(X[150:]) for probe in probes]
     assert (twice[0] == twice[1]).all() and (twice[0] == labels[150:]).mean() > 0.45  # chance is 0.2
 
@@ -110,7 +89,9 @@ def test_swapping_responses_changes_the_sign_and_nothing_else():
     swapped = rng.random(60) < 0.5
     sign = np.where(swapped, -1, 1)
     turned = differences * sign[:, None], np.where(swapped, 1 - preferred, preferred)
-    one, other = (make_probe("pair_logistic", {"C": 1.0}, 4).fit(*rows) for rows in ((differences, preferred), turned))
+    one, other = (
+        probing.make_probe("pair_logistic", {"C": 1.0}, 4).fit(*rows) for rows in ((differences, preferred), turned)
+    )
     p = one.predict_proba(differences)
     np.testing.assert_allclose(one.predict_proba(-differences), p[:, ::-1], atol=1e-12)
     np.testing.assert_allclose(other.predict_proba(differences), p, atol=1e-6)
@@ -118,14 +99,14 @@ def test_swapping_responses_changes_the_sign_and_nothing_else():
 
 def test_no_question_is_on_both_sides_and_every_item_is_tested_once():
     _, labels, groups = material(n=60, per_question=4)
-    folds = grouped_folds(labels, np.array(groups), 5, seed=0)
+    folds = probing.grouped_folds(labels, np.array(groups), 5, seed=0)
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(60))
     for train, test in folds:
         assert not {groups[i] for i in train} & {groups[i] for i in test}
     with pytest.raises(ValueError, match="2 questions cannot be cut into 3 folds"):
-        grouped_folds(np.array([0, 1, 0, 1]), np.array(list("aabb")), 3, 0)
+        probing.grouped_folds(np.array([0, 1, 0, 1]), np.array(list("aabb")), 3, 0)
     with pytest.raises(ValueError, match="one class"), pytest.warns(UserWarning, match="least populated"):
-        grouped_folds(np.array([0, 0, 0, 0, 1]), np.array(list("abcde")), 4, 0)
+        probing.grouped_folds(np.array([0, 0, 0, 0, 1]), np.array(list("abcde")), 4, 0)
 
 
 def test_layers_are_added_only_while_they_help():
@@ -133,9 +114,9 @@ def test_layers_are_added_only_while_they_help():
     labels, groups = np.arange(300) % 2, np.arange(300)
     states = rng.normal(size=(300, 3, 1))
     states[:, [0, 2]] += 1.5 * labels[:, None, None]  # two layers that tell of the label, each with noise of its own
-    assert choose_probe({"x": states}, labels, groups, HEADS["binary"], FAST).layers == (0, 2)
+    assert probing.choose_probe({"x": states}, labels, groups, HEADS["binary"], FAST).layers == (0, 2)
     copies = np.repeat(states[:, :1], 3, axis=1)
-    assert len(choose_probe({"x": copies}, labels, groups, HEADS["binary"], FAST).layers) == 1
+    assert len(probing.choose_probe({"x": copies}, labels, groups, HEADS["binary"], FAST).layers) == 1
 
 
 @pytest.mark.parametrize("head", ["five", "ordinal"])
@@ -161,68 +142,28 @@ def test_the_majority_and_pairs_go_through_the_same_door():
     assert (pairs.predicted == preferred).mean() > 0.8
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda f, y, g: ({"mean": np.where(f["mean"] > 3, np.nan, f["mean"])}, y, g), "NaN"),
-        (lambda f, y, g: (f, y, g[:-1]), "inconsistent numbers"),
-        (lambda f, y, g: (f, y + 1, g), r"are not all of \[1, 2, 3, 4, 5\]"),
-        (lambda f, y, g: (f, 0 * y + 1, g), "trained on one class"),
-    ],
-)
-def test_inputs_that_do_not_fit_are_refused(change, words):
-    with pytest.raises(ValueError, match=words):
-        nested_probe(*change(*material()), HEADS["five"], FAST)
+def test_inputs_that_do_not_fit_are_refused():
+    features, labels, groups = material()
+    with pytest.raises(ValueError, match=r"are not all of \[1, 2, 3, 4, 5\]"):
+        nested_probe(features, labels + 1, groups, HEADS["five"], FAST)
+    with pytest.raises(ValueError, match="trained on one class"):
+        nested_probe(features, 0 * labels + 1, groups, HEADS["five"], FAST)
     with pytest.raises(ValueError, match="family 'boosting' is none of majority"):
         Space(families=("logistic", "boosting"))
-
-
-def noise(seed, n=100, n_layers=14, width=8):
-    """Features and labels that have nothing to do with each other, in two poolings, as where layers are chosen."""
-    rng = np.random.default_rng(seed)
-    features = {name: rng.normal(size=(n, n_layers, width)) for name in ("mean", "last")}
-    return features, rng.permutation(np.arange(n) % 2), np.arange(n) // 2
-
-
-def best_by_the_test_fold(features, labels, seed):
-    """The published procedure: every layer, pooling and classifier is scored on one test fold, the best is quoted."""
-    train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=seed).split(labels, labels))
-    scores = []
-    for array in features.values():
-        for layer in range(array.shape[1]):
-            X = StandardScaler().fit_transform(array[:, layer])
-            for family in ("logistic", "linear_svm", "rbf_svm"):
-                classifier = FAMILIES[family].make(seed, **FAMILIES[family].usual)
-                scores.append((classifier.fit(X[train], labels[train]).predict(X[test]) == labels[test]).mean())
-    return max(scores)
-
-
-def test_noise_stays_at_chance_unless_the_test_fold_chooses():
-    space = replace(FAST, families=("logistic", "rbf_svm"), n_components=None)
-    nested, chosen_by_test, inner = [], [], []
-    for seed in range(6):
-        features, labels, groups = noise(seed)
-        result = nested_probe(features, labels, groups, HEADS["binary"], space, seed=seed)
-        nested.append((result.predicted == labels).mean())
-        inner.append(np.mean([choice.mean for choice in result.choices]))
-        chosen_by_test.append(best_by_the_test_fold(features, labels, seed))
-        assert chosen_by_test[-1] > nested[-1] + 0.1
-    assert abs(np.mean(nested) - 0.5) < 2.6 * 0.5 / np.sqrt(600) + 0.02
-    assert np.mean(chosen_by_test) > 0.65
-    assert np.mean(inner) > np.mean(nested) + 0.03, "the score that chose is too good"
 
 
 def test_choices_and_probes_do_not_see_the_fold_that_is_held_out():
     features, labels, groups = material(classes=2)
     result = nested_probe(features, labels, groups, HEADS["binary"], FAST)
-    folds = grouped_folds(labels, groups, 5, 0)
+    folds = probing.grouped_folds(labels, groups, 5, 0)
     for number in (0, 3):
         held_out = folds[number][1]
         disturbed = features["mean"].copy()
-        disturbed[held_out] = 1e6 * (1 - 2 * labels[held_out, None, None])  # a giveaway, in every layer
+        disturbed[held_out] = 1e6 * (1 - 2 * labels[held_out, None, None])  # a giveaway, against what the others tell
         other = nested_probe({"mean": disturbed}, labels, groups, HEADS["binary"], FAST)
         assert other.choices[number] == result.choices[number]
         assert (other.choices[number].ranking["mean"] == result.choices[number].ranking["mean"]).all()
+        assert (other.predicted[held_out] != labels[held_out]).all(), "the probe itself has seen the giveaway"
 
 
 def test_items_of_a_question_do_not_vouch_for_each_other():
@@ -240,8 +181,8 @@ def test_items_of_a_question_do_not_vouch_for_each_other():
 def fitted(family, classes=5, n_components=8):
     """A probe on two layers, its saved form, and states it has not seen."""
     features, labels, _ = material(n=80, classes=classes)
-    choice = Choice("mean", (1, 2), family, {"C": 0.1}, 0.0, 0.0)
-    probe = fit_choice(choice, features, labels, Space(n_components=n_components))
+    choice = probing.Choice("mean", (1, 2), family, {"C": 0.1}, 0.0, 0.0)
+    probe = probing.fit_choice(choice, features, labels, Space(n_components=n_components))
     inputs = Inputs("sample/model", "f" * 64, "mean", (1, 2), 6, 512)
     states = np.random.default_rng(5).normal(size=(30, 4, 6))[:, [1, 2]] * 3
     return probe, saved_probe(probe, family, inputs, {"aspect": "fluency"}), states
@@ -297,9 +238,6 @@ def test_another_model_or_shape_is_refused():
         ("classes", [5, 1], "'classes' is .5, 1.: .*ascending"),
         ("classes", [1, 2, 3], "'weight' has shape .12, 5."),
         ("layers", [2.5], "'layers.0' is 2.5"),
-        ("width", "6", "'width' is '6'"),
-        ("width", 7, "'weight' has shape"),
-        ("limit", True, "'limit' is True"),
         ("bf16", 0, "'bf16' is 0"),
         ("sha256", "0" * 64, "probe.safetensors: not the file.*'sha256'"),
         ("model_fingerprint", ..., "'model_fingerprint' is .*required"),
@@ -429,7 +367,6 @@ def test_a_rater_comes_out_of_the_study_with_its_estimates(rated_cells, reader, 
 
 
 def test_differences_are_those_of_the_tables(rated_cells):
-    """The mean difference over aspects is the difference of the tabulated scores."""
     _, cells, _ = rated_cells
     part = [cell for cell in cells if cell.head.name == "binary"]
     rng, results = np.random.default_rng(0), {}
@@ -437,7 +374,7 @@ def test_differences_are_those_of_the_tables(rated_cells):
         for method, share in (("good", 0.9), ("bad", 0.5)):
             right = rng.random(len(cell.labels)) < share
             predicted = np.where(right, cell.labels, 1 - cell.labels)
-            results[*cell.name, method] = NestedResult(predicted, predicted.astype(float), [])
+            results[*cell.name, method] = probing.NestedResult(predicted, predicted.astype(float), [])
     table = metric_table(part, results, n_boot=50)
     f1 = table[table["metric"] == "weighted_f1"]
     means = f1.groupby("method")["number"].agg(lambda rows: np.mean([number.value for number in rows]))
@@ -461,19 +398,18 @@ def test_a_causal_model_is_asked_for_the_score(rated_cells, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    ("scores", "words"),
     [
-        ([{"question": "q", "response": "r"}], "row 0: field 'logicality' is missing"),
-        ([{"question": "q", "response": "r", "logicality": 2.5}], "row 0: field 'logicality' is 2.5"),
-        ([{"question": "q", "response": "r", "logicality": 9}], "row 0: field 'logicality' is 9"),
-        ([{"question": "q", "response": "r", "logicality": None}], "no row has a score"),
-        (
-            [{"question": "q", "response": "r", "logicality": n} for n in (0, 5)],
-            "scores of 0 and others than 1: a scale is",
-        ),
-        ([{"question": "q", "response": "r", "logicality": 4}] * 3, "0 of 3 items in the rarest class: too few"),
+        ([2.5], "row 0: field 'logicality' is 2.5"),
+        ([9], "row 0: field 'logicality' is 9"),
+        ([None], "no row has a score"),
+        ([0, 5], "scores of 0 and others than 1: a scale is"),
+        ([4, 4, 4], "0 of 3 items in the rarest class: too few"),
     ],
 )
-def test_ratings_that_cannot_be_learnt_from_are_named(rows, words):
+def test_ratings_that_cannot_be_learnt_from_are_named(scores, words):
+    row = {"question": "q", "response": "r"}
     with pytest.raises(ValueError, match=words):
-        fit_probes(rows, ["logicality"])
+        fit_probes([row | {"logicality": score} for score in scores], ["logicality"])
+    with pytest.raises(ValueError, match="row 0: field 'logicality' is missing"):
+        fit_probes([row], ["logicality"])

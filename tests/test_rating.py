@@ -19,7 +19,7 @@ from judgekit.data.corpora.aspect_ratings import PROBING, ROSCOE, read_probing_f
 from judgekit.data.pairfile import PairFileError
 from judgekit.data.sources import DataError
 from judgekit.data.sources.rows import read_document
-from judgekit.inside.aspects import Aspect, AspectError, load_aspects, shown_response
+from judgekit.inside.aspects import AspectError, load_aspects, shown_response
 from judgekit.inside.rating import Rater, RaterError, evaluate_samples, load_rater, rater_names, save_rater
 from judgekit.inside.representations import inputs_of, rated_text
 from judgekit.inside.saved_probes import ProbeError, SavedProbe
@@ -84,7 +84,6 @@ def test_the_best_share_is_rounded_down_and_best_first(reader):
     [
         ("text", r"samples\[1\]: is text, not an object"),
         ({"question": "q", "response": "r", "prediction": "p"}, "field 'prediction' and 'response' are both there"),
-        ({"question": "q", "response": "r", "total_score": 1}, r"samples\[1\]: field 'total_score' is there already"),
     ],
 )
 def test_a_bad_sample_is_named(reader, sample, words):
@@ -105,7 +104,6 @@ def test_a_saved_rater_rates_alike_and_samples_come_from_a_file_too(folder, tmp_
         ({"format": 2}, "field 'format' is 2"),
         ({"aspects": []}, "field 'aspects' is"),
         ({"aspects": ["../else"]}, "field 'aspects.0' is '../else'"),
-        ({"about": 3}, "field 'about' is 3"),
     ],
 )
 def test_a_damaged_rater_is_named_with_its_field(folder, change, words):
@@ -327,12 +325,6 @@ def test_reasoning_has_the_aspects_and_scores_of_the_published_probing_sets(mirr
         assert {row["score"] for row in rows} == set(aspects[name].scores)
 
 
-def test_own_aspects(tmp_path):
-    aspect = load_aspects(own(tmp_path, GOOD))["tone"]
-    assert aspect == Aspect("tone", "Tone", "Is it kind?", {0: "rude", 1: "kind"})
-    assert load_aspects(own(tmp_path, GOOD + EXAMPLE))["tone"].example.justification == "Kind."
-
-
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
@@ -340,22 +332,16 @@ def test_own_aspects(tmp_path):
         (("  title: Tone\n", ""), "tone.title: "),
         (("title: Tone", "title: 7"), "tone.title: Input should be a valid string (not 7)"),
         (("Is it kind?", "'  '"), "tone.definition: "),
-        (("{0: rude, 1: kind}", "[rude, kind]"), "tone.levels: Input should be a valid dictionary"),
         (("{0: rude, 1: kind}", "{0: rude, 2: kind}"), "scores [0, 2]"),
         (("{0: rude, 1: kind}", "{0: rude}"), "scores [0]"),
         (("{0: rude, 1: kind}", "{1: kind, 0: rude}"), "scores [1, 0]"),
-        (("{0: rude, 1: kind}", "{low: rude, 1: kind}"), "tone.levels.low.[key]: Input should be a valid integer"),
         (("{0: rude, 1: kind}", "{false: rude, true: kind}"), "valid integer (not False)"),
-        (("{0: rude, 1: kind}", "{0: rude, 1: }"), "tone.levels.1: "),
         (("1: kind}", "1: kind, 1: kinder}"), "line 5: field '1' stands twice"),
         (("tone:", "Tone of voice:"), "Tone of voice.name: "),
         (("tone:", "tone: 3\nother:"), "tone: title, definition, levels"),
-        (("\ntone:", "\ntone: {}\ntone:"), "line 3: field 'tone' stands twice"),
         ((GOOD, "- a"), "holds no aspects"),
-        ((GOOD, "a: [}"), "not YAML"),
         ((GOOD, "tone: {title: !!python/object/apply:os.getcwd []}"), "not YAML"),
         ((GOOD, GOOD + EXAMPLE.replace("score: 1", "score: 2")), "the example's score is 2, not one of [0, 1]"),
-        ((GOOD, GOOD + EXAMPLE.replace("score: 1", "score: true")), "tone.example.score: "),
         ((GOOD, GOOD + EXAMPLE.replace("response: Ho., ", "")), "tone.example.response: "),
     ],
 )
@@ -370,8 +356,6 @@ def test_bad_files_are_named_by_file_and_field(tmp_path, change, wanted):
 def test_missing_and_unreadable_files_are_named(tmp_path):
     with pytest.raises(AspectError, match=r"neither a file nor one of .*reasoning, sft"):
         load_aspects("reasonning")
-    with pytest.raises(AspectError, match="cannot be read"):
-        load_aspects(tmp_path)
     (tmp_path / "latin.yaml").write_bytes(b"t\xf6ne: 1")
     with pytest.raises(AspectError, match=r"latin\.yaml: cannot be read"):
         load_aspects(tmp_path / "latin.yaml")

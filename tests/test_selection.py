@@ -33,10 +33,10 @@ def sampled(seen):
     return seen([p for p in load_sample("sample_train") if p.label != "tie"][:60])
 
 
-def invented(n_pairs, signal, seed, width=8, name="pool", agree=0.85):
+def invented(n_pairs, signal, seed, name="pool", agree=0.85):
     """Pairs whose states tell the label (``agree`` of the time) along one direction, if there is a signal at all."""
     rng = np.random.default_rng(seed)
-    states = rng.normal(size=(n_pairs, width))
+    states = rng.normal(size=(n_pairs, 8))
     a = rng.normal(size=(n_pairs, len(FEATURES)))
     truth = states[:, 0] > 0 if signal else rng.random(n_pairs) > 0.5
     truth = truth ^ (rng.random(n_pairs) > agree)
@@ -98,10 +98,10 @@ def test_validation_is_cut_by_prompt():
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_pairs_own_label_has_no_part_in_its_score(sampled, name):
-    folds, one = folds_of(sampled.questions), np.arange(len(sampled)) == 7
-    before = cross_fit(name, sampled)(sampled)
+    folds, one = folds_of(sampled.questions, seed=1), np.arange(len(sampled)) == 7
+    before = cross_fit(name, sampled, seed=1)(sampled)
     other = sampled.exchanged(one)
-    after = cross_fit(name, other)(other)
+    after = cross_fit(name, other, seed=1)(other)
     own = folds == folds[7]
     assert (before[own] == after[own]).all()  # to the last bit: nothing that scores the fold was told of the change
     assert (before[~own] != after[~own]).any()
@@ -126,21 +126,6 @@ def test_a_question_outside_the_pool_is_scored_by_the_judge_of_its_fold(sampled)
     others = folds[:50] != folds[55]
     alone = LEARNERS["probe"](pool.of(others), np.ones(others.sum()), 0)
     assert judge(sampled.of([55])) == pytest.approx(alone(sampled.of([55])))
-
-
-def test_labels_that_say_nothing_are_not_told_from_exchanged_ones():
-    """Without cross-fitting the same probe seems to find them: it has learnt them by heart."""
-    pool, areas, own, fitted = invented(300, signal=False, seed=5, width=60), [], [], []
-    for seed in range(4):
-        flipped = np.random.default_rng(seed).random(300) < 0.2
-        noisy = pool.exchanged(flipped)
-        judges = cross_fit("probe", noisy, seed), LEARNERS["probe"](noisy, np.ones(300), 0)
-        crossed, by_heart = (np.where(noisy.prefers_a, judge(noisy), 1 - judge(noisy)) for judge in judges)
-        areas.append(roc_auc_score(flipped, -crossed))
-        own.append(crossed.mean())
-        fitted.append(by_heart.mean())
-    assert 0.4 < np.mean(areas) < 0.6 and abs(np.mean(own) - 0.5) < 0.03
-    assert np.mean(fitted) > np.mean(own) + 0.05
 
 
 def test_the_best_and_the_worst_share_of_each_source_is_kept_and_a_random_part_has_as_many():

@@ -1,4 +1,4 @@
-"""judgekit.judges.surface and judgekit.stats: features of any text, and the model of ties on top of them."""
+"""judgekit.judges.surface: features of any text."""
 
 import hashlib
 import json
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.judges.surface import FEATURES, PAIR_FEATURES, pair_features, surface_features
-from judgekit.stats import outcome_probabilities
 
 STEADY = settings(deadline=None)
 TEXT = st.text(max_size=200) | st.text(alphabet="ab .!?\n\t-*#1|`(", max_size=200)
@@ -84,12 +83,6 @@ def test_no_text_takes_more_than_linear_time(start, part, end):
     started = time.process_time()
     surface_features(text, text)
     assert time.process_time() - started < 2
-
-
-def test_forbidden_ties_leave_bradley_and_terry():
-    p = outcome_probabilities(np.array([0.0, 2.0]), -np.inf)
-    assert p[:, 2].tolist() == [0, 0]
-    assert p[1, 0] == pytest.approx(1 / (1 + np.exp(-2)))
 
 
 def test_features_are_what_stored_verdicts_were_made_from():

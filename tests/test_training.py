@@ -27,43 +27,19 @@ from judgekit.models.files import SEAL, check_seal, settle_adapter
 from judgekit.records import PreferencePair, Response
 from judgekit.stats import outcome_probabilities
 from judgekit.studies.data_mixture import BASE, Level, material_key, read_cleaned, run_study
+from judgekit.training import encoder as encoders
+from judgekit.training import features as fitting
+from judgekit.training import mixture
 from judgekit.training.bank import AnswerBank, Embedder, draw_questions, meant_for, share_of
 from judgekit.training.constructed import BROKEN, KINDS, constructed_pairs, demands_between
-from judgekit.training.encoder import (
-    CHECKPOINT,
-    RelevanceRecipe,
-    RelevanceTrainer,
-    contrastive_loss,
-    identity_of,
-    load_encoder,
-    reader_of,
-    save_encoder,
-    train_encoder,
-    train_relevance,
-)
-from judgekit.training.features import (
-    FeatureTable,
-    feature_table,
-    fit_features,
-    save_features,
-    sources_with_ties,
-    target_of,
-)
+from judgekit.training.encoder import RelevanceTrainer
 from judgekit.training.gate import ALWAYS_CLOSED, PairTable, choose_share, fit_gate, fit_gates, fit_relevance
-from judgekit.training.mixture import (
-    Material,
-    base_key,
-    make_material,
-    pairs_key,
-    parts_of,
-    select_split,
-    source_weights,
-)
+from judgekit.training.mixture import pairs_key
 
 READS = {"max_question_tokens": 32, "max_response_tokens": 32, "train_response_tokens": 32}
 BATCHES = {"steps": 5, "questions_per_step": 6, "group": 2, "eval_every": 2}
 MIXTURE = functions_of("22_data_mixture")
-TINY = RelevanceRecipe(r=4, layers=1, lr=3e-3, bf16=False, **BATCHES, **READS)
+TINY = encoders.RelevanceRecipe(r=4, layers=1, lr=3e-3, bf16=False, **BATCHES, **READS)
 TRAIN, VALIDATION = load_sample("sample_train")[:60], {"v": load_sample("sample_validation")[:20]}
 SHARES = {"sample_train": 1.0}
 
@@ -80,12 +56,12 @@ def weights(folder):
 @pytest.fixture(scope="module")
 def made():
     """The material of sample pairs."""
-    return make_material(TRAIN, SHARES | {"truncated": 0.1}, VALIDATION, TextEncoder())
+    return mixture.make_material(TRAIN, SHARES | {"truncated": 0.1}, VALIDATION, TextEncoder())
 
 
 def train(folder, made, recipe=TINY, **changes):
     given = {part: made.parts[part] for part in ("train", "validation")} | changes
-    return train_relevance(recipe, made.bank, folder=folder, progress=False, **given)
+    return encoders.train_relevance(recipe, made.bank, folder=folder, progress=False, **given)
 
 
 def trainer_of(folder, made, recipe=TINY, questions=slice(None)):
@@ -109,14 +85,14 @@ def finished(tmp_path_factory, made):
 
 def test_an_interrupted_run_ends_with_the_same_weights(finished, made, tmp_path):
     interrupt(tmp_path, made, at_step=3)  # one step beyond the checkpoint of step 2
-    assert (tmp_path / CHECKPOINT).is_file() and not (tmp_path / "training.json").exists()
+    assert (tmp_path / encoders.CHECKPOINT).is_file() and not (tmp_path / "training.json").exists()
     report = train(tmp_path, made)
     assert weights(tmp_path) == weights(finished[0])
     losses = {row["step"]: row["validation"] for row in report["history"]}
     assert report["best_step"] == min(losses, key=losses.get) > 0
     assert losses == {row["step"]: row["validation"] for row in finished[1]["history"]}
     assert list(losses) == [0, 2, 4, 5]
-    assert not (tmp_path / CHECKPOINT).exists()
+    assert not (tmp_path / encoders.CHECKPOINT).exists()
 
 
 @pytest.mark.parametrize("change", [{"lr": 1e-3}, {"seed": 1}, None], ids=["learning rate", "seed", "data"])
@@ -158,9 +134,9 @@ def test_what_cannot_be_trained_on_is_said(made, tmp_path):
         train(tmp_path, made, validation=held_out[:1])
     shared = {"v": [*VALIDATION["v"], replace(TRAIN[3], item_id="other", response_a="new")]}
     with pytest.raises(ValueError, match="also a training prompt"):
-        make_material(TRAIN, SHARES, shared, None)
+        mixture.make_material(TRAIN, SHARES, shared, None)
     with pytest.raises(ValueError, match="validation set v is empty"):
-        make_material(TRAIN, SHARES, {"v": []}, None)
+        mixture.make_material(TRAIN, SHARES, {"v": []}, None)
     bare = replace(made.bank, near=[np.array([], int)] * len(made.bank.questions), responses=[["yes"]] * 80)
     with pytest.raises(ValueError, match="no misleading pair could be constructed"):
         fit_gates(replace(made, bank=bare), None, [0.1], 0, kinds=("neighbours", "exchanged"))
@@ -188,7 +164,7 @@ def test_parts_are_cut_by_the_question_alone(made):
     assert {bank.questions[i] for i in parts["validation"]} == {p.asked for p in VALIDATION["v"]}
     assert all(share_of(bank.questions[i]) < 0.15 for i in parts["calibration"])
     assert share_of("What is  THIS?") == share_of("what is this")
-    both = parts_of(bank, bank.questions, bank.questions[:3])
+    both = mixture.parts_of(bank, bank.questions, bank.questions[:3])
     assert both["validation"].tolist() == [0, 1, 2]
 
 
@@ -317,11 +293,11 @@ def test_relevance_is_the_log_odds_of_being_meant():
 def test_tables_say_what_the_judge_says(finished, made):
     """The arrays that the gate is fitted on are those that the finished judge computes for itself."""
     folder, _ = finished
-    quality = fit_features(made.features)
-    embedder = Embedder(load_encoder(TINY, folder))
-    reader = reader_of(made, TINY, quality, embedder)
+    quality = fitting.fit_features(made.features)
+    embedder = Embedder(encoders.load_encoder(TINY, folder))
+    reader = encoders.reader_of(made, TINY, quality, embedder)
     parts = {"relevance": READ, "gate": {"weight": [-0.3, 0.2, -1.0], "bias": 0.5, "slope": 0.7}}
-    save_encoder(TINY, reader, parts, folder)
+    encoders.save_encoder(TINY, reader, parts, folder)
     pairs = VALIDATION["v"]
     replies = EncoderJudge(folder, bf16=False).judge([request_of(p, "ab") for p in pairs])
     table = replace(reader.table(pairs), tied=np.ones(len(pairs), bool))
@@ -338,7 +314,7 @@ def test_the_choice_is_the_strongest_gate_within_one_standard_error():
 
 
 def test_a_trained_judge_is_plain_files_without_a_machine_in_them(made, tmp_path, tmp_path_factory):
-    report = train_encoder(replace(TINY, steps=1), made, tmp_path / "judge")
+    report = encoders.train_encoder(replace(TINY, steps=1), made, tmp_path / "judge")
     assert set(report["tables"]) == {"v", *KINDS}
     assert report["share"] in report["gates"]["share"].tolist()
     files = [path for path in (tmp_path / "judge").rglob("*") if path.is_file()]
@@ -355,11 +331,11 @@ def test_a_trained_judge_is_plain_files_without_a_machine_in_them(made, tmp_path
 
 def test_weights_give_each_source_its_share():
     pairs = [pair(n) for n in range(6)] + [pair(n, benchmark="two") for n in range(2)]
-    weight = source_weights(pairs, {"one": 1.0, "two": 3.0, "absent": 5.0})
+    weight = mixture.source_weights(pairs, {"one": 1.0, "two": 3.0, "absent": 5.0})
     assert weight.mean() == pytest.approx(1)
     assert weight[:6].sum() / weight.sum() == pytest.approx(0.25)
     with pytest.raises(ValueError, match="is given for two"):
-        source_weights(pairs, {"one": 1})
+        mixture.source_weights(pairs, {"one": 1})
 
 
 @pytest.mark.parametrize(
@@ -374,34 +350,34 @@ def test_weights_give_each_source_its_share():
 )
 def test_targets(label, soft, target):
     given = pair(label=label, soft_label=soft)
-    assert target_of(given) == pytest.approx(target)
-    assert target_of(given.swapped()) == pytest.approx((target[1], target[0], target[2]))  # of B as of A
+    assert fitting.target_of(given) == pytest.approx(target)
+    assert fitting.target_of(given.swapped()) == pytest.approx((target[1], target[0], target[2]))  # of B as of A
 
 
 def test_ties_count_only_where_they_were_offered():
     rarely = [pair(n, "tie" if n == 0 else "A", benchmark="rarely") for n in range(100)]
     often = [pair(n, "tie" if n < 2 else "A", benchmark="often") for n in range(100)]
-    assert sources_with_ties(rarely + often) == {"often"}
+    assert fitting.sources_with_ties(rarely + often) == {"often"}
 
 
 def test_the_split_is_read_back():
     rows = [("one", str(n), "train" if n < 6 else "validation") for n in range(8)] + [("two", "0", "train")]
     split = pd.DataFrame(rows, columns=["benchmark", "item_id", "split"])
     pairs = {"one": [pair(n) for n in range(9)], "two": [pair(0, benchmark="two")]}
-    chosen = [(p.benchmark, p.item_id) for p in select_split(split, pairs, "train")]
+    chosen = [(p.benchmark, p.item_id) for p in mixture.select_split(split, pairs, "train")]
     assert chosen == [("one", str(n)) for n in range(6)] + [("two", "0")]
-    held_out = select_split(split, pairs, "validation", by_set=True)
+    held_out = mixture.select_split(split, pairs, "validation", by_set=True)
     assert {name: [p.item_id for p in part] for name, part in held_out.items()} == {"one": ["6", "7"]}
-    assert [p.item_id for p in select_split(split, pairs, "train", limit=3)] == ["0", "2", "4", "0"]
+    assert [p.item_id for p in mixture.select_split(split, pairs, "train", limit=3)] == ["0", "2", "4", "0"]
     with pytest.raises(ValueError, match=r"one has no item '7' \(1 in all\)"):
-        select_split(split, pairs | {"one": pairs["one"][:7]}, "validation")
+        mixture.select_split(split, pairs | {"one": pairs["one"][:7]}, "validation")
 
 
 def test_paraphrases_are_neither_right_nor_wrong():
     questions = torch.tensor([[1.0, 0.0], [1.0, 0.0]], requires_grad=True)
     log_scale = torch.tensor(3.0, requires_grad=True)
     same = torch.tensor([[False, True], [True, False]])
-    loss = contrastive_loss(questions, torch.tensor([[1.0, 0.0], [1.0, 0.0]]), log_scale, same, both=True)
+    loss = encoders.contrastive_loss(questions, torch.tensor([[1.0, 0.0], [1.0, 0.0]]), log_scale, same, both=True)
     loss.backward()
     assert loss.item() == 0 and torch.isfinite(log_scale.grad) and torch.isfinite(questions.grad).all()
 
@@ -421,11 +397,11 @@ def planted():
     log_nu = both[:, PAIR_FEATURES.index("word_jaccard")] - 0.5
     p = outcome_probabilities(difference, log_nu)
     outcome = (rng.random((n, 1)) > p.cumsum(1)).sum(1)
-    return FeatureTable(a, b, both, np.eye(3)[outcome], np.ones(n, bool))
+    return fitting.FeatureTable(a, b, both, np.eye(3)[outcome], np.ones(n, bool))
 
 
 def test_planted_weights_are_found(planted):
-    parts = fit_features(planted, l2=1e-4)
+    parts = fitting.fit_features(planted, l2=1e-4)
     found = dict(zip(FEATURES, parts["weight"], strict=True))
     assert {name: found[name] for name in PLANTED} == pytest.approx(PLANTED, rel=0.15)
     assert max(abs(value) for name, value in found.items() if name not in PLANTED) < 0.15
@@ -436,15 +412,15 @@ def test_planted_weights_are_found(planted):
 
 
 def test_the_fit_does_not_know_which_response_is_a(planted):
-    turned = FeatureTable(planted.b, planted.a, planted.pair, planted.target[:, [1, 0, 2]], planted.tied)
-    one, other = fit_features(planted), fit_features(turned)
+    turned = fitting.FeatureTable(planted.b, planted.a, planted.pair, planted.target[:, [1, 0, 2]], planted.tied)
+    one, other = fitting.fit_features(planted), fitting.fit_features(turned)
     for name in one:
         assert other[name] == pytest.approx(one[name], abs=1e-3), name
 
 
 def test_a_saved_fit_is_the_judge_and_the_same_each_time(tmp_path):
-    fits = [fit_features(feature_table(load_sample("sample_train"))) for _ in range(2)]
-    folders = [save_features(fit, tmp_path / str(number)).parent for number, fit in enumerate(fits)]
+    fits = [fitting.fit_features(fitting.feature_table(load_sample("sample_train"))) for _ in range(2)]
+    folders = [fitting.save_features(fit, tmp_path / str(number)).parent for number, fit in enumerate(fits)]
     assert len({FeaturesJudge(folder).fingerprint for folder in folders}) == 1  # which refuses other features
 
 
@@ -457,7 +433,7 @@ def study(made, tmp_path_factory):
 
 
 def test_every_level_changes_something():
-    base = Level(RelevanceRecipe())
+    base = Level(encoders.RelevanceRecipe())
     levels = MIXTURE.levels_of(base, MIXTURE.FACTORS)
     assert len(levels) == 1 + sum(map(len, MIXTURE.FACTORS.values())) and levels[BASE, BASE] == base
     assert all(level != base for key, level in levels.items() if key != (BASE, BASE))
@@ -465,7 +441,7 @@ def test_every_level_changes_something():
 
 def test_levels_choose_their_data(made):
     mixed = [replace(TRAIN[0], benchmark="other", label_kind="human"), replace(TRAIN[1], label="tie"), *TRAIN[2:]]
-    material = Material(mixed, made.shares | {"other": 1.0}, VALIDATION, made.bank, made.parts)
+    material = mixture.Material(mixed, made.shares | {"other": 1.0}, VALIDATION, made.bank, made.parts)
     base = Level(TINY)
     assert base.pairs_of(material) == list(range(len(mixed)))
     assert base.changed(sources=("other",)).pairs_of(material) == [0]
@@ -532,10 +508,10 @@ def test_a_base_is_told_by_its_name_or_by_the_files_of_its_folder(tmp_path, made
     (tmp_path / "config.json").write_text('{"num_hidden_layers": 2}')
     (tmp_path / "model.safetensors").write_bytes(b"one")
     recipe, parts = replace(TINY, base=str(tmp_path)), (made.parts["train"], made.parts["validation"])
-    before, own = base_key(recipe.base), identity_of(recipe, made.bank, *parts)
-    assert base_key("minilm") == "minilm" == identity_of(TINY, made.bank, *parts)["recipe"]["base"]
+    before, own = mixture.base_key(recipe.base), encoders.identity_of(recipe, made.bank, *parts)
+    assert mixture.base_key("minilm") == "minilm" == encoders.identity_of(TINY, made.bank, *parts)["recipe"]["base"]
     (tmp_path / "model.safetensors").write_bytes(b"other")
-    assert base_key(recipe.base) != before and identity_of(recipe, made.bank, *parts) != own
+    assert mixture.base_key(recipe.base) != before and encoders.identity_of(recipe, made.bank, *parts) != own
 
 
 def test_a_training_choice_is_known_by_texts_and_labels():

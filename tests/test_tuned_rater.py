@@ -9,16 +9,9 @@ from tiny_encoder import save_tiny_encoder
 from watching import Interrupted, watched
 
 from judgekit.inside.probes import grouped_folds
+from judgekit.training import rater as tuning
 from judgekit.training.causal_data import RecipeError, checked
-from judgekit.training.rater import (
-    Items,
-    Rater,
-    SplitEncoder,
-    TunedRecipe,
-    ranked_probability_score,
-    readings,
-    tuned_predictions,
-)
+from judgekit.training.rater import Items, Rater, SplitEncoder, TunedRecipe
 
 WORDS = ("bad", "weak", "plain", "good", "best")
 CLASSES = np.arange(1, 6)
@@ -32,13 +25,11 @@ def recipe(tmp_path_factory):
     )
 
 
-def material(n=120, noise=False, seed=0):
+def material(n=120):
     """Responses whose word is their score (backwards under the second aspect): texts, aspects, scores, questions."""
-    rng = np.random.default_rng(seed)
-    scores = rng.permutation(np.arange(n) % 5) + 1
+    scores = np.random.default_rng(0).permutation(np.arange(n) % 5) + 1
     aspects = ["fluency" if i % 3 else "logic" for i in range(n)]
-    told = rng.permutation(scores) if noise else scores
-    shown = [6 - score if aspect == "logic" else score for score, aspect in zip(told, aspects, strict=True)]
+    shown = [6 - score if aspect == "logic" else score for score, aspect in zip(scores, aspects, strict=True)]
     texts = [(f"What is {i // 2} plus 1?", f"It is {i} and {WORDS[shown[i] - 1]}.") for i in range(n)]
     return texts, aspects, scores.tolist(), [question for question, _ in texts]
 
@@ -48,7 +39,7 @@ def outer(made, n_folds=3):
 
 
 def predict(made, recipe, folder, folds=None):
-    return tuned_predictions(*made, folds or outer(made), recipe, folder)
+    return tuning.tuned_predictions(*made, folds or outer(made), recipe, folder)
 
 
 def accuracy(probabilities, scores):
@@ -65,13 +56,6 @@ def test_a_planted_signal_is_learnt_per_aspect(planted):
     made, found = planted
     assert found.sum(1) == pytest.approx(1)
     assert accuracy(found, made[2]) > 0.8  # one head for both aspects could not pass 0.6
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_noise_stays_at_chance(recipe, tmp_path, seed):
-    made = material(noise=True, seed=seed)
-    found = predict(made, replace(recipe, epochs=1), tmp_path)
-    assert accuracy(found, made[2]) < 0.35  # chance is 0.2, four deviations 0.35
 
 
 @pytest.mark.parametrize(("r", "rate"), [(-1, 1e-3), (4, 3e-3)])
@@ -91,16 +75,12 @@ def test_training_moves_the_blocks_and_not_only_the_heads(recipe, r, rate):
     assert all(torch.equal(afresh[name], value) for name, value in before.items())  # of the head and of the blocks
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_blocks_on_kept_states_give_what_the_whole_encoder_gives(recipe, layers):
-    items = Items(*material(20), replace(recipe, layers=layers))
-    base = SplitEncoder(items.recipe, items.texts)
-    rows = list(range(20))
-    with torch.no_grad():
-        by_hand = base.copy()(*base.batch(rows))
-        whole = base.encoder.embed([base.ids[row] for row in rows])
-    assert by_hand.numpy() == pytest.approx(whole.numpy(), abs=0.02)
-    assert base.pooled.numpy() == pytest.approx(whole.numpy(), abs=1e-4)
+def test_blocks_on_kept_states_that_give_other_ones_than_the_whole_encoder_are_refused(recipe, monkeypatch):
+    texts, _, _, _ = material(20)
+    SplitEncoder(replace(recipe, layers=2), texts)
+    monkeypatch.setattr(SplitEncoder, "batch", lambda self, rows: (torch.zeros(len(rows), 9, 32), torch.ones(1, 9)))
+    with pytest.raises(ValueError, match="gives other states when its blocks are run one by one"):
+        SplitEncoder(recipe, texts)
 
 
 def test_a_long_question_leaves_room_for_the_response(recipe):
@@ -178,22 +158,22 @@ def test_another_recipe_or_text_shares_no_fold(recipe):
     made = material(30)
     train, test = outer(made)[0]
     texts = [(made[0][0][0], "another"), *made[0][1:]]
-    others = Items(*made, replace(recipe, epochs=2)), Items(texts, *made[1:], recipe), Items(*made, replace(recipe))
+    others = (Items(*made, replace(recipe, epochs=2)), Items(texts, *made[1:], recipe), Items(*made, replace(recipe)))
     key = Items(*made, recipe).key(train, test)
     assert [other.key(train, test) == key for other in others] == [False, False, True]
 
 
 def test_readings_of_probabilities():
     p = np.array([[0.3, 0.0, 0.2, 0.25, 0.25], [0.6, 0.1, 0.1, 0.1, 0.1]])
-    five, expected = readings(p, "five")
+    five, expected = tuning.readings(p, "five")
     assert five.tolist() == [1, 1] and expected.tolist() == pytest.approx([3.15, 2.0])
-    good, chance = readings(p, "binary")
+    good, chance = tuning.readings(p, "binary")
     assert good.tolist() == [1, 0] and chance.tolist() == pytest.approx([0.5, 0.2])
-    assert [part.tolist() for part in readings(p, "ordinal")] == [five.tolist(), expected.tolist()]
+    assert [part.tolist() for part in tuning.readings(p, "ordinal")] == [five.tolist(), expected.tolist()]
 
 
 def test_the_score_that_chooses_knows_the_order():
     near, far = np.eye(5)[[1]], np.eye(5)[[4]]
-    assert ranked_probability_score(near, [0]) == pytest.approx(0.25)
-    assert ranked_probability_score(far, [0]) == 1.0
-    assert ranked_probability_score(np.full((1, 5), 0.2), [2]) == pytest.approx((0.04 + 0.16) * 2 / 4)
+    assert tuning.ranked_probability_score(near, [0]) == pytest.approx(0.25)
+    assert tuning.ranked_probability_score(far, [0]) == 1.0
+    assert tuning.ranked_probability_score(np.full((1, 5), 0.2), [2]) == pytest.approx((0.04 + 0.16) * 2 / 4)

@@ -5,12 +5,7 @@ import json
 import torch
 from peft import LoraConfig, get_peft_model
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForSequenceClassification,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
 from judgekit.data.paths import PACKAGE
 from judgekit.prompts import strategy_names

@@ -6,12 +6,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, RobertaConfig, RobertaModel
 
 KINDS = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel), "gpt2": (GPT2Config, GPT2Model)}
-SHAPE = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 256,
-}
+SHAPE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 256}
 
 
 def save_tiny_encoder(folder, kind="bert", seed=0, sharp=6.0):
