@@ -48,14 +48,6 @@ def test_exact_copies_differ_in_case_and_spaces_only():
     assert NOTEBOOK.oriented(pair("5", "x", "X ")) is None
 
 
-@pytest.mark.realdata
-def test_168_questions_of_pandalm_stand_in_alpaca_eval_and_138_items_repeat():
-    pairs = load_set("pandalm")
-    theirs = {NOTEBOOK.same(one.question) for one in load_set("alpaca_eval")}
-    assert len({NOTEBOOK.same(one.question) for one in pairs} & theirs) == 168
-    assert pd.Series([NOTEBOOK.content(one) for one in pairs]).duplicated().sum() == 138
-
-
 @pytest.mark.parametrize(("last", "circular"), [("B", True), ("A", False)])
 def test_circles_of_three(last, circular):
     pairs = [pair("1", "x", "y", "A"), pair("2", "y", "z", "A"), pair("3", "x", "z", last)]

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from notebook_functions import functions_of
 from scipy.special import betaln, logit, logsumexp
+from test_protocols import items_of
 
 from judgekit.bias.judged import judged, judged_table
 from judgekit.bias.kinds import cells_of, design_effect, shrunken_rates
@@ -15,7 +16,7 @@ from judgekit.bias.length import Separated, length_effects, readable
 from judgekit.bias.planted import PlantedBias, PlantedJudge, Population, planted_table
 from judgekit.bias.position import log_odds, position_numbers
 from judgekit.bias.self_preference import family_of, lifts
-from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED, outputs
+from judgekit.data.benchmarks import BENCHMARKS, UNLABELLED
 from judgekit.data.benchmarks.outputs import PUBLISHED
 from judgekit.data.catalogue import load_answer_set_with_report, load_set
 from judgekit.data.corpora import ANSWERS, CORPORA
@@ -25,7 +26,7 @@ from judgekit.judges import load_judge
 from judgekit.judges.replay import ReplayJudge
 from judgekit.judges.surface import words_of
 from judgekit.records import PreferencePair, Verdict
-from judgekit.scoring import protocol_of, run_judge, score
+from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
 from judgekit.scoring.tables import verdict_table
 
@@ -73,17 +74,6 @@ def test_log_odds_are_the_printed_formula_whatever_ties_there_are():
     assert r"\hat\beta = \tfrac12 \log\frac{n_1 + \frac12}{n_2 + \frac12}" in section
 
 
-def test_measures_agree_with_the_scores():
-    pairs = [pair(k, "AB"[k % 2], benchmark="autoj") for k in range(300)]
-    verdicts = judged_by(pairs, PlantedJudge(pairs, PlantedBias(position=0.8, log_nu=-1.0)))
-    unread = {"verdict": None, "status": "unparsed", "p_a": None, "p_b": None, "p_tie": None}
-    verdicts = [replace(one, **unread) if int(one.item_id) % 9 == 0 else one for one in verdicts]
-    ours, theirs = position_numbers(judged_table(pairs, verdicts), 50), score(verdicts, pairs, "autoj", n_boot=50)
-    for name in ("consistency", "first_rate"):
-        assert ours[name].value == pytest.approx(theirs[name].value)
-    assert ours["consistency"].n == theirs["consistency"].n < 300
-
-
 def test_a_verdict_that_rounding_decided_is_a_tie():
     pairs = [pair(0), pair(1)]
     stated = [(0.4, 0.4, 0.2), (0.5, 0.3, 0.2)]
@@ -107,21 +97,16 @@ def test_directions_are_corrected_together():
     assert p_values[0] == p_values[1] > 0.005
 
 
-def repaired(benchmark, labels, *verdicts):
+def repaired(benchmark, labels, *said):
     """Credits of verdicts (ab, ba) on pairs of these labels, asked once and joined."""
-    pairs = [pair(k, label, benchmark=benchmark) for k, label in enumerate(labels)]
-    given = [
-        Verdict(str(k), "j", order, label)
-        for k, both in enumerate(verdicts)
-        for order, label in zip(("ab", "ba"), both, strict=True)
-    ]
+    verdicts, pairs = items_of(*said, labels=labels)
     notebook = functions_of("40_position_bias", catalogue=SimpleNamespace(load_set=lambda name: pairs))
-    table = verdict_table([("", "", pairs, given)])
+    table = verdict_table([("", "", pairs, verdicts)])
     return notebook.repair_credits(table, benchmark).drop(columns="prompt").T.values.tolist()
 
 
 def test_joining_orders_gains_where_ties_are_labels_and_nothing_where_they_are_not():
-    found = repaired("autoj", ["tie", "A", "A", "B"], "AB", "AA", "AB", "AA")
+    found = repaired("autoj", "tAAB", "AB", "AA", "AB", "AA")
     assert found == [[0, 1, 0.5, 0], [1, 1, 0, 0], [0, 1, 0, 1]]
     found = repaired("llmbar_natural", "AAAA", "AB", "AA", "BA", "BB")
     assert found == [[0.5, 1, 0.5, 0], [0.5, 1, 0.5, 0], [0, 1, 0, 1]]
@@ -143,17 +128,6 @@ def test_a_replay_counts_where_both_orders_are_stored_though_one_failed():
     assert in_both_orders(given)["item"].tolist() == ["0", "0"]
     with pytest.raises(AssertionError, match="replay/x: no pair was judged in both orders"):
         in_both_orders(given[1:])
-
-
-@pytest.mark.realdata
-@pytest.mark.parametrize("model", ["chatgpt-rating", "skywork-gemma-2-27b", "skywork-llama-3.1-8b", "grm-gemma-2b"])
-def test_judges_of_single_responses_contradict_themselves_exactly_where_scores_are_equal(model):
-    by_item = {}
-    for verdict in outputs.published_verdicts(model):
-        by_item.setdefault(verdict.item_id, []).append(verdict)
-    assert len(by_item) in (350, 419)
-    for one, other in by_item.values():
-        assert (one.verdict != other.verdict) == (one.score_a == one.score_b)
 
 
 LIST = "Colours:\n1. Red\n2. Green\n3. Blue\nThat is all."
@@ -193,28 +167,21 @@ def test_padding_repeats_every_item_and_adds_no_word_of_content():
 
 
 def test_twins_are_a_response_against_itself_and_stand_once():
-    made = functions_of("41_verbosity_bias", per_edit=None).twins_of(
-        [listed(n) for n in range(40)] + [listed(0)], "heading"
-    )
+    pairs = [listed(n) for n in range(40)]
+    made = functions_of("41_verbosity_bias", per_edit=None).twins_of([*pairs, listed(0)], "heading")
     assert len(made) == 80 and {twin.label for twin in made} == {None}
     assert 0.2 < np.mean([twin.model_a == "edited" for twin in made]) < 0.8
-    few = functions_of("41_verbosity_bias", per_edit=5).twins_of([listed(n) for n in range(40)], "heading")
-    assert few == made[:5]
+    assert functions_of("41_verbosity_bias", per_edit=5).twins_of(pairs, "heading") == made[:5]
     for twin in made:
         edited, original = twin.responses if twin.model_a == "edited" else twin.responses[::-1]
         assert edited == VERBOSITY.EDITS["heading"](original) != original
 
 
-def sample_table(judge_of):
+def test_effects_on_real_texts_tell_what_was_planted():
     named_by_set = functions_of("43_attacks").named_by_set
     pairs = [named_by_set(one) for name in ("sample_natural", "sample_validation") for one in load_sample(name)]
-    return pairs, judged_table(pairs, judged_by(pairs, judge_of(pairs)))
-
-
-def test_effects_on_real_texts_tell_what_was_planted():
-    _, none = sample_table(lambda pairs: PlantedJudge(pairs, PlantedBias(length=0.0)))
-    _, taste = sample_table(lambda pairs: PlantedJudge(pairs, PlantedBias(length=1.0)))
-    (plain, _), (found, p_value) = length_effects(none), length_effects(taste)
+    judges = (PlantedJudge(pairs, PlantedBias(length=taste)) for taste in (0.0, 1.0))
+    (plain, _), (found, p_value) = (length_effects(judged_table(pairs, judged_by(pairs, one))) for one in judges)
     assert found["excess"].low > 0 and p_value < 0.01 and found["given_people"].low > 0.3
     assert abs(plain["given_people"].value) < 0.3 < found["given_people"].value
 
@@ -222,14 +189,14 @@ def test_effects_on_real_texts_tell_what_was_planted():
 def test_what_lengths_cannot_tell_is_an_error():
     table = planted_table(PlantedBias(), Population(), 0)
     rule = (table["words_a"] > table["words_b"]).astype(float)
-    with pytest.raises(Separated, match="infinite"):  # length decides every verdict
-        length_effects(table.assign(ab=rule, ba=rule))
-    with pytest.raises(ValueError, match="no pair has both"):
-        length_effects(table.assign(ab=float("nan"), ba=float("nan")))
-    with pytest.raises(Separated, match="same lengths"):
-        length_effects(table.assign(words_a=9, words_b=9))
-    with pytest.raises(Separated, match="one prompt"):
-        length_effects(table.assign(prompt="p"))
+    for changed, error, words in (
+        ({"ab": rule, "ba": rule}, Separated, "infinite"),  # length decides every verdict
+        ({"ab": nan, "ba": nan}, ValueError, "no pair has both"),
+        ({"words_a": 9, "words_b": 9}, Separated, "same lengths"),
+        ({"prompt": "p"}, Separated, "one prompt"),
+    ):
+        with pytest.raises(error, match=words):
+            length_effects(table.assign(**changed))
     assert VERBOSITY.error_gap(readable(table.assign(people=rule)), 20) is None  # people always prefer the longer
 
 
@@ -241,15 +208,14 @@ def annotated(number, label="A", model_a="m", model_b="base", **fields):
 def test_annotations_are_of_the_model_whatever_its_side():
     pairs = [annotated(0), annotated(1, "B", "base", "m").swapped(), annotated(2, "tie", "base", "n")]
     pairs += [annotated(3, "B", soft_label=0.3), annotated(0)]
-    notebook = VERBOSITY
-    table = notebook.annotation_table(pairs)
+    table = VERBOSITY.annotation_table(pairs)
     assert table["model"].tolist() == ["m", "m", "n", "m"]
     assert table["credit"].tolist() == [1.0, 1.0, 0.5, 0.3]
     assert table["doublings"].tolist() == [1.0, -1.0, -1.0, 1.0]
-    bounded = notebook.saturating(table)
+    bounded = VERBOSITY.saturating(table)
     assert bounded["doublings"].abs().max() < 1 and bounded["length"].equals(table["doublings"])
     with pytest.raises(AssertionError, match="not one baseline"):
-        notebook.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
+        VERBOSITY.annotation_table([annotated(0), annotated(1, model_b="other", model_a="k")])
 
 
 PREFERENCE = functions_of("42_self_preference")
@@ -343,14 +309,8 @@ DOMAINS = functions_of("44_domains")
 
 
 def test_counts_are_the_scores_own(monkeypatch):
-    pairs = [pair(n, "AB"[n % 2], cluster_id=f"p{n // 2}") for n in range(12)]
-    orders = {"ab": "ABABABtABtAB", "ba": "AABBABtBAtBB"}
-    verdicts = [
-        Verdict(str(n), "j", order, {"t": "tie"}.get(label, label))
-        for order, labels in orders.items()
-        for n, label in enumerate(labels)
-    ]
-    elsewhere = [Verdict("99", "j", order, "A") for order in orders]  # on no pair of these
+    verdicts, pairs = items_of(*"AA BA AB BB AA BB tt AB BA tt AB BB".split(), labels="AB" * 6)
+    elsewhere = [Verdict("99", "j", order, "A") for order in ("ab", "ba")]  # on no pair of these
     monkeypatch.setitem(DOMAINS.GROUPINGS, "made", (["judgebench"], lambda pair: "Some kind", "", False))
     items = DOMAINS.counted_items([*verdicts, *elsewhere], pairs, "made")
     accuracy = score(verdicts, pairs, "judgebench", n_boot=10)["accuracy"]
@@ -362,12 +322,6 @@ def test_subjects_of_judgebench():
     names = ("gpt-4o/livebench-math", "gpt-4o/mmlu-pro-math", "claude-3.5-sonnet/livecodebench")
     kind = DOMAINS.GROUPINGS["judgebench"][1]
     assert [kind(pair(0, subset=name)) for name in names] == ["math", "knowledge", "coding"]
-
-
-def test_the_new_sets_have_protocols():
-    assert protocol_of("rm_bench").rule == protocol_of("evalbiasbench").rule == "mean_of_orders"
-    assert not protocol_of("rm_bench").forced, "the set's authors count equal scores as wrong"
-    assert protocol_of("rm_bench_chat") is protocol_of("rm_bench"), "a part of a set is scored as the set"
 
 
 def rows(*items):
@@ -445,15 +399,12 @@ def test_names_that_are_easily_mistaken(family):
     assert {name: family_of(name) for name in names} == dict.fromkeys(names, family)
 
 
-def test_the_unknown_is_an_error_and_not_a_guess():
-    with pytest.raises(KeyError, match=r"'newcomer-7b'.*families\.yaml"):
-        family_of("newcomer-7b")
-
-
-def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_family():
+def test_every_judge_with_stored_verdicts_and_every_simulated_writer_has_a_family_and_the_unknown_is_an_error():
     known = {"openai", "llama", "gemma", "qwen", "internlm", "exaone", "mistral", "google", "falcon"}
     assert {family_of(name) for name in PUBLISHED} <= known
     assert len({family_of(name) for name in ASSISTANTS}) == len(ASSISTANTS)
+    with pytest.raises(KeyError, match=r"'newcomer-7b'.*families\.yaml"):
+        family_of("newcomer-7b")
 
 
 @pytest.mark.realdata

@@ -89,7 +89,6 @@ def test_measures_of_a_judge_that_can_be_checked_by_hand():
 
 
 def test_copies_of_items_widen_nothing_but_the_number_of_rows():
-    """Five copies in the same prompts are no new evidence."""
     places = np.repeat(np.arange(len(SURE.items)), 5)
     copied = cases(SURE.probabilities[places], SURE.shares[places], tuple(np.array(SURE.clusters)[places]))
     for name, number in measures(SURE).items():
@@ -185,7 +184,6 @@ def test_maps_refuse_what_they_were_not_fitted_for():
 
 @pytest.mark.parametrize("way", [lambda rows: cross_fitted(rows, "isotonic"), lambda rows: nested(rows)[0]])
 def test_a_fold_plays_no_part_in_its_own_map(way):
-    """Turning every label of a fold round changes nothing in it, and something in the others."""
     here = prompt_folds(SURE.clusters) == 1
     turned = replace(SURE, shares=np.where(here[:, None], SURE.shares[:, SWAP], SURE.shares))
     tables = [way(rows).probabilities for rows in (SURE, turned)]

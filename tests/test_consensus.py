@@ -11,14 +11,14 @@ from judgekit.data import paths
 from judgekit.data.benchmarks.outputs import published_verdicts
 from judgekit.data.catalogue import load_set
 from judgekit.data.sample import annotators
-from judgekit.data.votes import NO_VOTE, TIE_FREE, ClassProbabilities, Votes, matchup_votes
+from judgekit.data.votes import NO_VOTE, TIE_FREE, Votes, matchup_votes
 from judgekit.people import agreement
 from judgekit.people.agreement import annotator_quality, credits_of, shrunken
 from judgekit.people.consensus import Consensus, crowdlab, dawid_skene, glad, hidden_votes, mace, majority, methods_with
 from judgekit.people.planted import Panel, planted_votes
 from judgekit.records import LABELS, PreferencePair, Verdict
 from judgekit.scoring import verdicts
-from judgekit.stats import cluster_sums, prompt_folds, resampled_sums, share_of
+from judgekit.stats import prompt_folds
 
 PANEL = Panel((0.95, 0.9, 0.85, 0.8, 0.7, 1 / 3), prompts=60, per_prompt=3, votes=(1, 4))
 FEW = {"n_boot": 50}
@@ -90,18 +90,13 @@ def test_crowdlab_is_cleanlabs_own_on_aligned_rows_and_leaves_the_generator_as_i
     assert found.consensus.skill == own["annotator_stats"]["annotator_quality"].to_dict()
 
 
-def test_crowdlab_refuses_rows_of_others_which_plain_cleanlab_takes(planted):
+def test_crowdlab_refuses_rows_of_others_and_items_without_a_vote(planted):
     with pytest.raises(ValueError, match="row 0: votes on 'item-0' beside probabilities of 'item-179'"):
         crowdlab(planted.votes, planted.judge.at(planted.votes.items[::-1]))
     hidden = np.zeros(planted.votes.codes.shape, bool)
     hidden[7] = True
     with pytest.raises(ValueError, match="item-7: no vote"):
         crowdlab(planted.votes.masked(hidden), planted.judge)
-    shifted = ClassProbabilities(planted.judge.items, np.roll(planted.judge.values, 5, 0))  # its keys are a lie
-    found, fine = crowdlab(planted.votes, shifted), crowdlab(planted.votes, planted.judge)
-    assert found.model_weight < 0.2 * fine.model_weight
-    right = [(each.consensus.labels == planted.truth).mean() for each in (found, fine)]
-    assert right[0] < right[1]
 
 
 def test_an_annotator_is_no_part_of_what_it_is_measured_by():
@@ -163,11 +158,6 @@ def test_a_good_judge_helps_to_predict_a_vote():
     gain, alone = table.loc["crowdlab", "accuracy_gain"], table["accuracy"].map(lambda number: number.value)
     assert gain.low > 0 and gain.value == pytest.approx(alone["crowdlab"] - alone["majority"])
     assert table.loc["crowdlab", "brier_gain"].low > 0 and table.loc["crowdlab", "p"] < 0.05
-    first = np.isin(clusters, sorted(set(clusters))[:8])
-    few = NOTEBOOK.on_hidden(losses[first], clusters[first], methods, n_boot=400)["brier"][0]
-    rows = np.column_stack([losses[first][:, 0, 2], np.ones(first.sum())])
-    narrow = np.quantile(share_of(resampled_sums(cluster_sums(rows, clusters[first]), 400, 0)), [0.025, 0.975])
-    assert few.high - few.low > 1.1 * (narrow[1] - narrow[0]), "few prompts are allowed for"
 
 
 def pair(item_id, first="a", second="b", votes=None):

@@ -142,15 +142,6 @@ def test_names_and_sequence_play_no_part(lists, random):
         assert [found[v.item_id] for v in rule(panel)] == [v.verdict for v in rule(panel)]
 
 
-def test_a_jury_is_scored_as_any_judge():
-    panel = two_judges()
-    scored, stated = (
-        score(rule(panel), panel.pairs, panel.benchmark, n_boot=50) for rule in (majority, mean_probability)
-    )
-    assert panel.credits_of(majority(panel)).mean() == pytest.approx(scored["accuracy"].value)
-    assert set(stated) >= {"nll", "ece"}
-
-
 @cache
 def planted():
     """One good judge, two poor ones who copy each other, and one who is no use."""
@@ -254,18 +245,13 @@ def test_items_without_a_label_are_left_out_of_the_curve():
     assert numbers["cheap"].n == 150 and curve["value"].notna().all()
 
 
-def test_the_notebook_compares_a_jury_with_its_best_member():
-    panel = panel_of("AAAA" * 4, x="AABB" * 4, y="AABB" * 4, z="BAAA" * 4)
-    (row,) = notebook(n_folds=2).jury_table(panel).query("rule == 'majority'").to_dict("records")
+def test_a_jury_is_compared_with_its_best_member_which_is_found_on_other_prompts():
+    table, folds = notebook(n_folds=2).jury_table, prompt_folds([pair.cluster for pair in pairs_of("A" * 16)], 2, 0)
+    row = table(panel_of("AAAA" * 4, x="AABB" * 4, y="AABB" * 4, z="BAAA" * 4)).set_index("rule").loc["majority"]
     assert (row["best"], row["over_best"].value) == ("z", -0.25) and 0 < row["p_value"] <= 1
-
-
-def test_the_best_member_is_found_on_other_prompts():
-    folds = prompt_folds([pair.cluster for pair in pairs_of("A" * 16)], 2, 0)
     x, y = ("".join("A" if one == fold else "B" for one in folds) for fold in (0, 1))
-    panel = panel_of("A" * 16, x=x, y=y)  # each is right in one fold, and chosen by it for the other
-    (row,) = notebook(n_folds=2).jury_table(panel).query("rule == 'majority'").to_dict("records")
-    assert row["best_accuracy"].value == 0
+    row = table(panel_of("A" * 16, x=x, y=y)).set_index("rule").loc["majority"]
+    assert row["best_accuracy"].value == 0, "each is right in one fold, and chosen by it for the other"
 
 
 def test_the_threshold_of_a_cascade_comes_from_other_prompts():

@@ -329,8 +329,10 @@ def test_forged_and_foreign_requests_are_refused(app, path, status, change):
 
 
 def test_one_annotators_link_opens_no_other(app):
-    link = app.state.link("ann")
-    assert TestClient(app, base_url=HOST).get(link.replace("/ann/", "/bob/")).status_code == 403
+    link, client = app.state.link("ann"), TestClient(app, base_url=HOST)
+    assert client.get(link.replace("/ann/", "/bob/")).status_code == 403
+    cookie = client.get(link).headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie and "path=/a/ann/" in cookie
     with pytest.raises(KeyError):
         app.state.link("nobody")
 
@@ -381,11 +383,6 @@ def test_a_notebook_may_frame_it_and_nobody_else(session):
     headers = browser_of(create_app(session, framed=True)).get("/a/ann/").headers
     assert headers["content-security-policy"].endswith("frame-ancestors http://localhost:* http://127.0.0.1:*")
     assert "x-frame-options" not in headers
-
-
-def test_the_cookie_is_strict_and_of_one_place(app):
-    cookie = TestClient(app, base_url=HOST).get(app.state.link("ann")).headers["set-cookie"].lower()
-    assert "httponly" in cookie and "samesite=strict" in cookie and "path=/a/ann/" in cookie
 
 
 class Tags(HTMLParser):

@@ -19,6 +19,7 @@ DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium") or shut
 pytestmark = pytest.mark.skipif(
     not (DRIVER and BROWSER), reason="needs Chromium and chromedriver: setup/chromium.sh installs them"
 )
+ESCAPE = "\ue00c"  # the key, as WebDriver names it
 SEEN = 0.3  # seconds: the page takes no key before a pair could be seen
 
 
@@ -171,14 +172,12 @@ def test_undo_skip_raw_text_and_reference(browser, tmp_path):
 
 
 def test_both_bad_and_a_comment_are_filed_with_the_vote_and_letters_of_a_comment_are_no_votes(browser, tmp_path):
-    from selenium.webdriver.common.keys import Keys
-
     with Labelling(calm(3), tmp_path / "votes.jsonl", "ann", order="file") as page:
         opened(browser, page.link())
         press(browser, "c", moves=False)
         press(browser, "absx 12, <b>neither</b> adds up", moves=False)
         assert value_of(browser, "now.progress.done") == 0
-        press(browser, Keys.ESCAPE, moves=False)
+        press(browser, ESCAPE, moves=False)
         press(browser, "x")
         assert value_of(browser, "document.getElementById('comment').value") == ""
         press(browser, "t")
@@ -193,8 +192,6 @@ def test_both_bad_and_a_comment_are_filed_with_the_vote_and_letters_of_a_comment
 
 
 def test_a_comment_comes_back_with_a_vote_that_is_taken_back_and_with_a_pair_that_was_skipped(browser, tmp_path):
-    from selenium.webdriver.common.keys import Keys
-
     def commented():
         return value_of(browser, "document.getElementById('comment').value")
 
@@ -203,7 +200,7 @@ def test_a_comment_comes_back_with_a_vote_that_is_taken_back_and_with_a_pair_tha
         for words, keys in (("of the first", "1"), ("of the second", "s")):
             press(browser, "c", moves=False)
             press(browser, words, moves=False)
-            press(browser, Keys.ESCAPE, moves=False)
+            press(browser, ESCAPE, moves=False)
             press(browser, keys)
         assert commented() == "of the second"  # the only pair left
         press(browser, "u")
@@ -217,16 +214,14 @@ def test_a_comment_comes_back_with_a_vote_that_is_taken_back_and_with_a_pair_tha
 
 
 def test_escape_closes_the_help_and_is_no_vote(browser, tmp_path):
-    from selenium.webdriver.common.keys import Keys
-
     pairs, hidden = [PreferencePair(f"i{n}", "b", f"q{n}", "a", "b") for n in range(2)], "byId('help').hidden"
     with Labelling(pairs, tmp_path / "votes.jsonl", "ann", order="file") as page:
         opened(browser, page.link())
         press(browser, "h", moves=False)
         assert not value_of(browser, hidden)
-        press(browser, Keys.ESCAPE, moves=False)
+        press(browser, ESCAPE, moves=False)
         assert value_of(browser, hidden) and shown(browser, "question") == "q0"
-        press(browser, Keys.ESCAPE, moves=False)
+        press(browser, ESCAPE, moves=False)
         assert value_of(browser, hidden), "it opens nothing"
         assert not read_lines(tmp_path / "votes.jsonl")
         press(browser, "1")
@@ -307,7 +302,6 @@ def test_how_it_looks(browser, tmp_path, width, height, scheme):
             press(browser, key)
         if scheme == "dark":
             press(browser, "f", moves=False)
-        (tmp_path / f"page_{width}.png").write_bytes(browser.get_screenshot_as_png())
         assert value_of(browser, "document.documentElement.scrollWidth <= window.innerWidth")
         assert width < 640 or value_of(browser, "document.documentElement.scrollHeight <= window.innerHeight")
         longer = "[...document.querySelectorAll('.scroll')].some(e => e.scrollHeight > e.clientHeight + 100)"

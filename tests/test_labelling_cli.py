@@ -9,14 +9,14 @@ from contextlib import closing
 import pytest
 from chat_server import good_reply
 from labelling_setting import Client, command, write_pairs
+from test_votefile import vote, written
 
 from judgekit.cli import main
 from judgekit.data.pairfile import read_pairs
 from judgekit.data.votes import Votes
-from judgekit.people.labelling.votefile import Vote, VoteFile, read_votes
+from judgekit.people.labelling.votefile import VoteFile, read_votes
 from judgekit.records import LABELS
 
-AT = "2026-01-02T03:04:05+00:00"
 posix = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
 
@@ -63,8 +63,7 @@ def test_a_file_or_a_port_in_use_is_named(folder, capsys):
 
 @posix
 def test_votes_are_there_after_an_interrupt(folder):
-    with closing(VoteFile(folder / "votes.jsonl")) as file:
-        file.append(Vote("own-0", "zoe", "B", "ab", 1.0, AT))
+    written(folder / "votes.jsonl", vote("own-0", "zoe", "B"))
     with open(folder / "votes.jsonl", "a") as stream:
         stream.write('{"item_id": "own-1", "anno')
     more = ("--annotator", "ann", "--annotator", "张三", "--order", "file")
@@ -94,9 +93,7 @@ def asked_first(*more, count=3):
 
 @posix
 def test_active_without_a_judge_is_fewest_votes_first(folder):
-    with closing(VoteFile(folder / "votes.jsonl")) as file:
-        for n in range(18):
-            file.append(Vote(f"own-{n}", "zoe", LABELS[n % 3], "ab", 1.0, AT))
+    written(folder / "votes.jsonl", *(vote(f"own-{n}", "zoe", LABELS[n % 3]) for n in range(18)))
     assert asked_first("--order", "active") == (["Question 18?", "Question 19?", "Question 0?"], 0)
 
 

@@ -39,7 +39,6 @@ CASES = [
     ("llmbar", "Output (a) is better. Output (b) is better.", AMBIGUOUS),
     ("llmbar", "I cannot say that Output (a) is better.", UNPARSED),
     ("llmbar", "Output (a) is not better", UNPARSED),
-    ("llmbar", "Neither", UNPARSED),
     # by the way, denied, told of, or said by others
     ("brackets", 'Final: [[A]]\n(Assistant B had written "[[B]]".)', AMBIGUOUS),
     ("brackets", "Final: [[A]]\nAssistant B had written `[[B]]`.", AMBIGUOUS),
@@ -59,7 +58,6 @@ CASES = [
     ("llmbar", "One might believe that Output (a) is better, but it ignores the limit.", UNPARSED),
     ("llmbar", "One might believe that Output (a) is better, but overall, Output (b) is better.", SECOND),
     ("llmbar", "If only length mattered, Output (a) is better.", UNPARSED),
-    ("llmbar", "Therefore, Output (a) is better.", FIRST),
     ("llmbar", "I believe that Output (b) is better", SECOND),
     ("llmbar", "Output (b) does not, so I conclude that Output (a) is better.", FIRST),
     ("llmbar", "If I have to choose, Output (a) is better.", FIRST),

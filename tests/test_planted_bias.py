@@ -57,12 +57,6 @@ def test_the_planted_position_itself_is_recovered(case):
     assert np.mean([number.value for number in found]) == pytest.approx(POSITIONS[case].position, abs=0.02)
 
 
-def test_a_bias_that_varies_is_recovered_as_that_of_the_pairs_that_disagree():
-    """The estimand moves away from the mean bias, by this much; the report says so where it quotes the measure."""
-    assert position_truth("rich")["log_odds"] != pytest.approx(RICH.position, abs=0.03)
-    assert position_truth("rich")["log_odds"] == pytest.approx(RICH.position, abs=0.2)
-
-
 def test_intervals_that_ignore_prompts_fail():
     tables = [position_drawn("rich", k) for k in range(SIMULATIONS)]
     alone = [position_numbers(table.assign(prompt=table["item"]), N_BOOT)["delta"] for table in tables]
@@ -103,16 +97,6 @@ def test_intervals_hold_the_values_of_a_very_large_draw():
 def test_the_plain_effect_is_what_was_planted_where_pairs_differ_in_length_only():
     held = coverage(lambda t: length_effects(t)[0]["given_people"], LIKING, lambda k: table_of(k, ALIKE), SIMULATIONS)
     assert held >= ENOUGH
-
-
-@pytest.mark.parametrize(
-    ("bias", "richer", "expected"),
-    [(PlantedBias(length=0.0), RICHER, 0.31), (JUDGE, 0.0, 0.40), (JUDGE, RICHER, 0.72)],
-)
-def test_plain_effects_are_off_where_pairs_differ_in_quality(bias, richer, expected):
-    """Quality that comes with length passes for a taste; without it, log odds shrink, to four fifths."""
-    plain = length_effects(many(bias, richer=richer))[0]["given_people"]
-    assert not plain.low <= bias.length <= plain.high and plain.value == pytest.approx(expected, abs=0.02)
 
 
 def test_the_excess_is_free_of_quality_only_for_a_judge_as_skilled_as_people():
@@ -223,13 +207,6 @@ def test_sharpness_is_held():
     large = with_target(compared(planted_table(judge, replace(UNEQUAL, prompts=40_000), 0)), OWN, OTHERS)
     limit = lifts(large, 2)["value"]["sharpness"].value
     assert 1.3 < limit < 2.0 and covered("sharpness", rows, limit) >= ENOUGH
-
-
-def test_a_taste_for_length_passes_for_self_preference():
-    """The family's responses three times as long, and a judge that likes length and not its own."""
-    wordy = replace(EQUAL, wordier=dict.fromkeys(OWN, np.log2(3)))
-    rows = made(PlantedBias(length=0.5), wordy, 50)
-    assert covered("lift", rows, 0.0) <= 5 and covered("calibrated", rows, 0.0) <= 5
 
 
 def test_rows_that_repeat_a_prompt_are_no_further_evidence(equal):

@@ -118,13 +118,3 @@ def one_of(found, number, shrunk):
 def test_annotators_rates_are_held(shrunk):
     cells = [one_of(found, number, shrunk) for number, found in enumerate(skills())]
     assert sum(low <= agreement_rates()[j] <= high for j, low, high in cells) >= ENOUGH
-
-
-def test_annotators_rates_with_prompts_ignored_or_the_own_vote_in_are_not_held():
-    cells = [one_of(annotator_quality(alone(drawn(k).votes)), k, False) for k in range(400)]
-    ignored = sum(low <= agreement_rates()[j] <= high for j, low, high in cells) / 400
-    cells = [one_of(found, number, False) for number, found in enumerate(skills()[:400])]
-    assert ignored < sum(low <= agreement_rates()[j] <= high for j, low, high in cells) / 400
-    own = [majority(drawn(k).votes).skill[f"annotator-{j}"] for k, (j, _, _) in enumerate(cells[:200])]
-    inside = [low <= rate <= high for rate, (_, low, high) in zip(own, cells[:200], strict=True)]
-    assert sum(inside) < 100

@@ -147,13 +147,3 @@ def test_leads_and_accuracies_are_held(kind):
     assert lead > 0.01
     for estimate, truth in ((lead_of, lead), (at_the_end, final)):
         assert coverage(estimate, truth, lambda seed: replayed(seed)[kind], REPLAYS) >= MOST_OF_THEM
-
-
-def test_accuracies_that_ignore_prompts_are_not():
-    _, final = expected(0)
-
-    def alone(seed):
-        curves = replayed(seed)[0]
-        return curves._replace(clusters=range(len(curves.clusters)))
-
-    assert coverage(at_the_end, final, alone, REPLAYS) < MOST_OF_THEM

@@ -16,13 +16,7 @@ from judgekit.data.paths import project_root
 from judgekit.judges import load_judge
 from judgekit.scoring import run_judge, score
 from judgekit.scoring.store import VerdictStore
-from judgekit.studies.prompt_strategies import (
-    Evaluator,
-    call_table,
-    cost_of,
-    live_judges,
-    stored_evaluators,
-)
+from judgekit.studies.prompt_strategies import Evaluator, call_table, cost_of, live_judges, stored_evaluators
 
 MODELS = ["gpt-4", "palm2", "chatgpt", "chatgpt-0301", "llama2", "falcon"]
 SET = "sample_adversarial"
@@ -105,10 +99,7 @@ def share_right(pairs):
 def test_half_a_choice_is_refused(model, methods):
     with pytest.raises(ValueError, match="live"):
         live_evaluators(model, methods)
-
-
-def test_nobody_is_asked_where_no_model_is_named():
-    assert live_evaluators("", {}) == []
+    assert live_evaluators("", {}) == [], "nobody is asked where no model is named"
 
 
 def test_live_rows_stand_in_the_tables(server):

@@ -273,9 +273,6 @@ def test_demonstrations_are_balanced_repeatable_and_show_the_label():
         pair = by_id[shown.item_id]
         better = {"first": shown.first, "second": shown.second}.get(shown.verdict)
         assert better == {"A": pair.response_a, "B": pair.response_b}.get(pair.label)
-
-
-def test_what_cannot_be_drawn_is_refused():
     for n, order in ((-1, "drawn"), (1, "random")):
         with pytest.raises(ValueError, match="order one of"):
             draw_demonstrations(TRAIN, n, order=order)

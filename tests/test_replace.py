@@ -140,25 +140,20 @@ def test_every_item_is_named_once_and_probabilities_of_other_rows_are_refused(st
         active.need(votes, stated, "luck")
 
 
-def test_what_is_labelled_next_is_first_by_activelab():
-    votes, _, _ = some_votes(asked=0.3)
-    stated = stated_of(votes)
-    order = ordered(votes, stated, "activelab")
-    assert active.label_next(votes, stated) == order and active.label_next(votes, stated, 5) == order[:5]
-
-
-def test_scores_are_cleanlabs():
+def test_scores_are_cleanlabs_and_what_is_labelled_next_is_first_by_activelab():
     from cleanlab.multiannotator import get_active_learning_scores, get_label_quality_multiannotator
 
     votes, _, _ = some_votes(asked=0.5)
-    values, voted = stated_of(votes).values, votes.given.any(1)
+    stated, voted = stated_of(votes), votes.given.any(1)
     assert 0 < voted.sum() < len(voted)
     labels = np.where(votes.given[voted], votes.codes[voted], np.nan)
-    some, none = get_active_learning_scores(labels, values[voted], values[~voted])
-    found = -active.need(votes, stated_of(votes))
+    some, none = get_active_learning_scores(labels, stated.values[voted], stated.values[~voted])
+    found = -active.need(votes, stated)
     assert found[voted] == pytest.approx(some) and found[~voted] == pytest.approx(none)
-    quality = get_label_quality_multiannotator(labels, values[voted], verbose=False)["label_quality"]
-    found = -active.need(votes, stated_of(votes), "crowdlab")
+    order = ordered(votes, stated, "activelab")
+    assert active.label_next(votes, stated) == order and active.label_next(votes, stated, 5) == order[:5]
+    quality = get_label_quality_multiannotator(labels, stated.values[voted], verbose=False)["label_quality"]
+    found = -active.need(votes, stated, "crowdlab")
     assert found[voted] == pytest.approx(quality["consensus_quality_score"].to_numpy())
 
 

@@ -43,17 +43,6 @@ def test_cluster_intervals_cover_and_item_intervals_do_not():
     assert by_item / n_runs < 0.85
 
 
-@STEADY
-@given(st.permutations(range(12)))
-def test_the_order_of_items_plays_no_part(order):
-    hits = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1])
-    clusters = np.array(list("abcabcabcabc"))
-    rows = np.column_stack([hits, np.ones(12)])
-    expected = cluster_bootstrap(cluster_sums(rows, clusters), share_of, 50)
-    order = list(order)
-    assert cluster_bootstrap(cluster_sums(rows[order], clusters[order]), share_of, 50) == expected
-
-
 def drawn(*arguments, **named):
     """The blocks of `cluster_draws` as one matrix."""
     return np.concatenate(list(intervals.cluster_draws(*arguments, **named)))

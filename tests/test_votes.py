@@ -98,13 +98,3 @@ def test_stated_probabilities_are_the_mean_of_both_orders_under_the_items_own_ke
     assert stated.values[3] == pytest.approx([np.mean([getattr(v, n) for v in both]) for n in ("p_a", "p_b", "p_tie")])
     with pytest.raises(ValueError, match="no probabilities"):
         stated_probabilities(verdicts, load_set("sample_natural")[:21])
-
-
-@pytest.mark.realdata
-def test_matches_of_mtbench():
-    pairs = load_set("mtbench")
-    votes, repeats = matchup_votes(pairs)
-    assert votes.given.sum() + len(repeats) == 2619
-    assert len(votes.items) < len(pairs)
-    turns = [matchup_votes(pair for pair in pairs if len(pair.turns) == earlier)[0] for earlier in (0, 1)]
-    assert sorted(votes.items) == sorted(turns[0].items + turns[1].items)
