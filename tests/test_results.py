@@ -213,7 +213,6 @@ def test_two_lines_in_a_cell():
     ("rows", "options", "words"),
     [
         ([], {}, "empty"),
-        ([{"a": 1}], {"best": ["b"]}, "no column 'b'"),
         ([{"a": 1}], {"sections": "b"}, "no column 'b'"),
     ],
 )
