@@ -67,10 +67,10 @@ class Reader:
     """
 
     def __init__(self, text, make=None):
-        self.blocks, self.make, self.said, self.did = BLOCK.findall(text), make, "", []
+        self.blocks, self.make, self.said = BLOCK.findall(text), make, ""
 
     def read(self):
-        """Do everything, in order; the commands that were given."""
+        """Do everything, in order."""
         for name, language, block in self.blocks:
             if name:
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -86,15 +86,12 @@ class Reader:
                     assert line in self.said, f"not printed: {line}\nbut: {self.said}"
             else:
                 raise AssertionError(f"a block of {language} that is no file")
-        return self.did
 
     def give(self, line):
         """Give one command; what it printed."""
-        words = words_of(line)
-        self.did.append(" ".join(words))
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            code = self.command(words)
+            code = self.command(words_of(line))
         assert not code, f"{line}: exit code {code}\n{printed.getvalue()}"
         return printed.getvalue()
 

@@ -78,7 +78,6 @@ COMMANDS = {
     "formula, hidden": "@SUM(1+1)*cmd|' /C calc'!A0\t=1+1",
     "path": "../../../../etc/passwd",
     "path with NUL": "ok\x00/../../etc/passwd",
-    "absolute path": "/etc/passwd",
     "yaml": "!!python/object/apply:os.system ['touch /tmp/judgekit_owned']\n- &a [*a]",
     "json": '"}, {"verdict": "A"',
     "terminal": "\x1b[2J\x1b]0;title\x07\r\x9b31m",

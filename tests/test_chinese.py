@@ -32,10 +32,6 @@ members:
     share: 1
     work: [计分规则, 偏差]
     reflection: “平局”的含义各不相同；先用公开的判定核对计分代码，心里才踏实。
-  - name: 王五
-    share: 1
-    work: [攻击与防御]
-    reflection: 更难骗，并不等于骗不了。
 """
 
 
@@ -98,23 +94,19 @@ def pieces(path):
     return floats | {f"text {number}": text for number, text in enumerate(texts)}
 
 
-def differences(english, chinese):
-    """What one piece says and the other does not, by kind."""
-    ours, theirs = said(chinese), said(english)
-    return {kind: (theirs[kind], ours[kind]) for kind in ours if ours[kind] != theirs[kind]}
-
-
 def test_report_has_the_seven_parts_of_the_assignment_in_order():
     body, appendix = source("report-zh").split(r"\appendix")
     files = [REPORT / f"{name}.tex" for name in re.findall(r"\\input\{(sections/zh/\w+)\}", body)]
     assert re.findall(r"\\section\{([^}]*)\}", code_of(files)) == PARTS
-    assert "sections/zh/owners}" in appendix
+    assert "sections/zh/owners}" in appendix and "sections/owners}" in source("report").split(r"\appendix")[1]
 
 
 def test_report_has_the_sections_of_the_english_one_in_order():
     english, chinese = sections("report"), sections("report-zh")
-    assert list(chinese) == list(english) and len(english) > 15
+    assert list(chinese) == list(english) and len(english) > 15 and next(iter(english)) == "abstract"
     assert {path.parent.name for path in chinese.values()} == {"zh"}
+    for paths_of in (english, chinese):  # what is compared below is found at all
+        assert all(said(code_of(list(paths_of.values()))).values())
 
 
 @pytest.mark.parametrize("name", sections("report"))
@@ -122,42 +114,10 @@ def test_a_section_shows_and_cites_what_the_english_one_does(name):
     english, chinese = pieces(sections("report")[name]), pieces(sections("report-zh")[name])
     assert list(chinese) == list(english)
     for piece, text in english.items():
-        for kind, (theirs, ours) in differences(text, chinese[piece]).items():
-            raise AssertionError(f"{piece}, {kind}: only in English {theirs - ours}, only in Chinese {ours - theirs}")
-
-
-ENGLISH = r"""
-\result{x.y} and \resultpc{a.b} (\supplement{s}), \textcite{c} and \cite{d}, in Table~\ref{tab:e}
-\[ P_{\mathrm{look}}=1, \]
-\begin{tabular}{l} longer & \result{x.y} & --- \\ shorter & --- & \result{a.b} \\ \end{tabular}"""
-CHINESE = r"""
-\result{x.y}、\result{a.b}（\resultci{a.b}，\supplement{s}），\cite{d,c}，见\reference{表}{tab:e} \[ P_{\text{看}}=1. \]
-\begin{tabular}{l} 取较长者 & \result{x.y} & --- \\ 取较短者 & --- & \result{a.b} \\ \end{tabular}"""
-
-
-@pytest.mark.parametrize(
-    ("here", "changed", "kinds"),
-    [
-        ("", "", []),
-        (r"（\resultci{a.b}，", "（", ["numbers, tables and figures"]),
-        (r"& --- & \result{a.b}", r"& \result{a.b} & ---", ["cells"]),
-        (r"\cite{d,c}", r"\cite{d}", ["references"]),
-        (r"\supplement{s}", "", ["places"]),
-        ("=1", "=2", ["formulas"]),
-        ("取较长者", r"\item 取较长者", ["items"]),
-    ],
-)
-def test_what_one_edition_lacks_is_noticed(here, changed, kinds):
-    assert here in CHINESE and list(differences(ENGLISH, CHINESE.replace(here, changed) if here else CHINESE)) == kinds
-
-
-def test_marks_at_the_wrong_end_of_a_line_are_noticed():
-    def word(x_min, y_min, x_max, text):
-        return f'<word xMin="{x_min}" yMin="{y_min}" xMax="{x_max}" yMax="{y_min + 10}">{text}</word>'
-
-    right = word(50, 100, 90, "甲（") + word(92, 101, 99, "）") + word(50, 114, 60, "丙")
-    assert misplaced(right) == []
-    assert misplaced(right + word(310, 100, 350, "。乙") + word(50, 128, 60, "丁“")) == ["。乙", "丁“"]
+        theirs, ours = said(text), said(chinese[piece])
+        for kind in theirs:
+            lacks, adds = theirs[kind] - ours[kind], ours[kind] - theirs[kind]
+            assert not lacks | adds, f"{piece}, {kind}: only in English {lacks}, only in Chinese {adds}"
 
 
 def test_slides_are_the_same_frames_over_the_same_keys_and_figures():
@@ -231,16 +191,15 @@ def words_of(figure):
     return [text.get_text() for text in figure.findobj(Text)]
 
 
+def box_of(path):
+    return re.search(rb"/MediaBox \[.*?\]", path.read_bytes())[0]
+
+
 def test_names_are_chinese():
     chinese = names.printed_names()["chinese"]
     assert len(chinese) > 80
     assert [name for name in chinese.values() if not re.search(f"[{HAN}（，：]", name)] == []
     assert half_width("\n".join(chinese.values())) == []
-
-
-def test_english_words_are_noticed():
-    assert english_words("GPT-4，MiniLM（我们的） SmolLM2-135M 10M 2.5k") == []
-    assert english_words("准确率 of people，GPT-4，MiniLM (ours)") == ["ofpeople", "MiniLM", "ours"]
 
 
 def all_judges():
@@ -252,18 +211,11 @@ def all_judges():
 
 
 WORDS = {"xlabel": "accuracy (%)", "ylabel": "mean accuracy, ordinary sets (%)"}
-KINDS = [
-    (forest, {"panel": None}),
-    (forest, {"panel": "set", "columns": 3, "sharey": False}),
-    (forest, {"y": "set", "hue": "judge"}),
-    (scatter, {}),
-    (heat, {"x": "set", "y": "judge"}),
-]
 
 
 @needs_font
 @needs_poppler
-@pytest.mark.parametrize(("kind", "options"), KINDS)
+@pytest.mark.parametrize(("kind", "options"), [(scatter, {}), (heat, {"x": "set", "y": "judge"})])
 def test_a_figure_has_chinese_words_and_the_same_numbers_at_the_same_size(kind, options, tmp_path):
     figure = draw(kind, all_judges(), **options, **({} if kind is heat else WORDS))
     numbers = [figure.number for figure in map(plt.figure, plt.get_fignums())]
@@ -277,8 +229,7 @@ def test_a_figure_has_chinese_words_and_the_same_numbers_at_the_same_size(kind, 
     assert english_words(english) and not english_words(chinese) and len(re.findall(f"[{HAN}]", chinese)) > 50
     if kind is heat:  # cells: of other axes there may be room for a further tick
         assert sorted(re.findall(r"\d", english)) == sorted(re.findall(r"\d", chinese))
-    sizes = [re.search(rb"/MediaBox \[.*?\]", (tmp_path / name).read_bytes())[0] for name in ("one.pdf", "one.zh.pdf")]
-    assert sizes[0] == sizes[1]
+    assert box_of(tmp_path / "one.pdf") == box_of(tmp_path / "one.zh.pdf")
     plt.close("all")
 
 
@@ -304,27 +255,23 @@ def test_what_a_chinese_document_quotes_is_saved_in_both_languages(tmp_path, mon
     assert not saved["quoted"].exists(), "it shows earlier numbers"
 
 
-@pytest.mark.parametrize("name", PICTURED)
-def test_a_quoted_figure_is_there_in_chinese(name):
-    assert (FIGURES / f"{name}.zh.pdf").is_file(), "execute its notebook where a font for Chinese is installed"
+def test_the_quoted_figures_and_no_others_are_there_in_chinese():
+    there = {path.name.removesuffix(".zh.pdf") for path in FIGURES.glob("*.zh.pdf")}
+    assert there == set(PICTURED), "execute its notebook where a font for Chinese is installed, or quote it"
 
 
 @needs_poppler
-@pytest.mark.parametrize("path", sorted(FIGURES.glob("*.zh.pdf")), ids=lambda path: path.stem)
-def test_a_tracked_figure_has_no_english_words_and_the_size_of_the_english_one(path):
-    name = path.name.removesuffix(".zh.pdf")
-    assert name in PICTURED, "no Chinese document quotes it"
-    text = read_pdf(path, "-raw")
+@pytest.mark.parametrize("name", PICTURED)
+def test_a_tracked_figure_has_no_english_words_and_the_size_of_the_english_one(name):
+    text = read_pdf(FIGURES / f"{name}.zh.pdf", "-raw")
     assert not english_words(text) and re.search(f"[{HAN}]", text)
-    sizes = [re.search(rb"/MediaBox \[.*?\]", one.read_bytes())[0] for one in (path, FIGURES / f"{name}.pdf")]
-    assert sizes[0] == sizes[1]
+    assert box_of(FIGURES / f"{name}.zh.pdf") == box_of(FIGURES / f"{name}.pdf")
 
 
 @needs_lualatex
 @needs_poppler
 @pytest.mark.parametrize("name", EDITIONS)
 def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
-    """Compiled from the tracked results: as many pages as were asked for, no line that begins with a closing mark."""
     (report_copy / "report" / "team.yaml").write_text(TEAM, encoding="utf-8")
     if name == "report-zh":
         latex.build("laptop", "supplement")  # the report points into it
@@ -337,6 +284,7 @@ def test_pages_and_lines_of_the_compiled_edition(name, report_copy):
         chinese = (figures / f"{figure}.zh.pdf").is_file()
         assert (f"figures/{figure}.zh.pdf" in read, f"figures/{figure}.pdf" in read) == (chinese, not chinese)
     html = read_pdf(pdf, "-bbox")
+    assert WORD.search(html)
     pages = html.split("<page ")[1:]
     assert len(pages) in (range(12, 16) if name == "report-zh" else range(15, 19))
     assert len(re.findall(f"[{HAN}]", html)) > 1000 and "张三" in html

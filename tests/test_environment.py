@@ -38,6 +38,7 @@ def test_shipped_licences_name_every_file():
         files = [path for path in licence.parent.rglob("*") if path.is_file() and path != licence]
         unnamed = [path.name for path in files if path.relative_to(licence.parent).as_posix() not in text]
         assert not unnamed or text.startswith("The files in this folder are licensed"), (licence, unnamed)
+    assert "NonCommercial" in (ROOT / "judgekit" / "pretrained" / "minilm" / "LICENSE").read_text(encoding="utf-8")
 
 
 def test_a_source_distribution_holds_every_tracked_file(tmp_path):
@@ -110,23 +111,17 @@ def test_hooks_check_what_lint_checks():
 
 
 def test_a_large_file_is_refused(tmp_path):
-    def git(*words):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    def given(*words):
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
 
-    def looked():
-        script = ROOT / "setup" / "large_files.sh"
-        return subprocess.run([script], cwd=tmp_path, capture_output=True, text=True)
-
+    look, track = ROOT / "setup" / "large_files.sh", ("git", "add", ".")
     weights = tmp_path / "judgekit" / "pretrained" / "one" / "weights.safetensors"
     weights.parent.mkdir(parents=True)
     weights.write_bytes(bytes(1_000_001))
     (tmp_path / "small file").write_bytes(bytes(1_000_000))
-    git("init", "-q")
-    git("add", ".")
-    assert looked().returncode == 0, looked().stderr
+    assert given("git", "init", "-q").returncode == given(*track).returncode == given(look).returncode == 0
     (tmp_path / "large file").write_bytes(bytes(1_000_001))
-    assert looked().returncode == 0, "not tracked"
-    git("add", ".")
-    assert looked().returncode == 1 and "large file" in looked().stderr
+    assert given(look).returncode == 0, "not tracked"
+    assert given(*track).returncode == 0 and given(look).returncode == 1 and "large file" in given(look).stderr
     (tmp_path / "large file").unlink()
-    assert looked().returncode == 0, "deleted"
+    assert given(look).returncode == 0, "deleted"

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from notebook_functions import functions_of
 
@@ -45,6 +46,4 @@ def test_a_judge_of_length_prefers_every_edit_that_leaves_out(edit, share):
     twins = functions_of("41_verbosity_bias").twins_of(load_sample("sample_natural"), edit)
     replies = load_judge("baseline/shorter").judge([request_of(pair, "ab") for pair in twins])
     edited = ["first" if pair.model_a == "edited" else "second" for pair in twins]
-    assert twins and sum(reply.verdict == side for reply, side in zip(replies, edited, strict=True)) == share * len(
-        twins
-    )
+    assert twins and np.mean([reply.verdict == side for reply, side in zip(replies, edited, strict=True)]) == share

@@ -4,8 +4,6 @@ import ast
 import subprocess
 import sys
 
-import pytest
-
 from judgekit.data.paths import PACKAGE
 
 ROOMS = """
@@ -86,28 +84,21 @@ def dangers(source):
     return found
 
 
+DANGEROUS = """
+import pickle
+from pickle import loads
+AutoModel.from_pretrained(name, trust_remote_code=True)
+AutoModel.from_pretrained(name, trust_remote_code=trusted)
+yaml.load(text)
+yaml.load(text, Loader=yaml.Loader)
+torch.load(path)
+np.load(path, allow_pickle=True)
+subprocess.run(line, shell=True)
+"""
+SAFE = "yaml.safe_load(text)\nyaml.load(text, Loader=yaml.SafeLoader)\nmodel.eval()"
+
+
 def test_no_file_from_elsewhere_is_executed():
+    assert [line for line in DANGEROUS.strip().splitlines() if not dangers(line)] == [] == dangers(SAFE)
     found = {str(path.relative_to(PACKAGE)): dangers(path.read_text(encoding="utf-8")) for path in SOURCES}
     assert not {path: what for path, what in found.items() if what}
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import pickle",
-        "from pickle import loads",
-        "AutoModel.from_pretrained(name, trust_remote_code=True)",
-        "AutoModel.from_pretrained(name, trust_remote_code=trusted)",
-        "yaml.load(text)",
-        "yaml.load(text, Loader=yaml.Loader)",
-        "torch.load(path)",
-        "np.load(path, allow_pickle=True)",
-        "subprocess.run(line, shell=True)",
-    ],
-)
-def test_dangers_are_seen(source):
-    assert dangers(source)
-
-
-def test_safe_readers_are_no_danger():
-    assert dangers("yaml.safe_load(text)\nyaml.load(text, Loader=yaml.SafeLoader)\nmodel.eval()") == []

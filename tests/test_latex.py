@@ -115,14 +115,11 @@ def test_numbers_are_written_with_signs_and_dashes(project):
 @pytest.mark.parametrize(
     ("low", "high", "spec", "tex", "markdown"),
     [
-        (0.0004, 0.188, ".1%", "0.0–18.8", "0.0–18.8"),
         (-0.057, -0.023, ".1%", r"\ensuremath{-}5.7 to \ensuremath{-}2.3", "−5.7 to −2.3"),
         (-0.057, 0.188, ".1%", r"\ensuremath{-}5.7 to 18.8", "−5.7 to 18.8"),
         (-0.057, -0.0001, ".1%", r"\ensuremath{-}5.7 to 0.0", "−5.7 to 0.0"),
         (-0.0001, 0.188, ".1%", "0.0–18.8", "0.0–18.8"),
-        (0.0, 0.188, ".2f", "0.00–0.19", "0.00–0.19"),
         (0.124, 0.188, ".1%", "12.4–18.8", "12.4–18.8"),
-        (-0.124, 0.188, ".1%", r"\ensuremath{-}12.4 to 18.8", "−12.4 to 18.8"),
         (1e5, 2e5, ".0e", r"1\ensuremath{\times10^{5}}–2\ensuremath{\times10^{5}}", None),
     ],
 )
@@ -164,26 +161,22 @@ def test_the_supplement_lists_what_any_document_quotes_and_the_footer_counts_fil
     assert r"\runcommit}{bbbbbbb}" in made and r"\runcount}{2}" in made and r"\runnotebooks}{3}" in made
 
 
-def test_team_without_a_field_is_an_error(project):
-    (project / "report" / "team.yaml").write_text("members: [{name: X, share: 1, work: [a]}]")
+@pytest.mark.parametrize(
+    ("team", "words"),
+    [
+        ("members: [{name: X, share: 1, work: [a]}]", 'member 1 has no "reflection", or none of its kind'),
+        ("members: [{name: X, share: 1, work: a, reflection: r}]", 'member 1 has no "work"'),
+        ("members: [Ann]", 'member 1 has no "name"'),
+        ("members:", 'member 1 has no "name"'),
+        ("members: 3", r"team\.yaml: no fields with a list of members"),
+        ("Ann and Bob", r"team\.yaml: no fields with a list of members"),
+        ("members: [{name: X", r"team\.yaml is not YAML: while parsing"),
+    ],
+)
+def test_team_without_a_field_is_an_error(project, team, words):
+    (project / "report" / "team.yaml").write_text(team)
     write_document(project, "x")
-    with pytest.raises(ValueError, match='member 1 has no "reflection"'):
-        write_generated("laptop")
-    for text in (
-        "members: [{name: X, share: 1, work: a, reflection: r}]",
-        "members: [Ann]",
-        "example: true",
-        "members:",
-    ):
-        (project / "report" / "team.yaml").write_text(text)
-        with pytest.raises(ValueError, match=r'member 1 has no "(work|name)", or none of its kind'):
-            write_generated("laptop")
-    for text in ("- name: Ann", "members: 3", "Ann and Bob"):
-        (project / "report" / "team.yaml").write_text(text)
-        with pytest.raises(ValueError, match=r"team\.yaml: no fields with a list of members"):
-            write_generated("laptop")
-    (project / "report" / "team.yaml").write_text("members: [{name: X")
-    with pytest.raises(ValueError, match=r"team\.yaml is not YAML: while parsing"):
+    with pytest.raises(ValueError, match=words):
         write_generated("laptop")
 
 

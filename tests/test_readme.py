@@ -9,7 +9,7 @@ import yaml
 from doc_page import tracked
 
 from judgekit.cli import main
-from judgekit.data.paths import PRETRAINED, project_root
+from judgekit.data.paths import project_root
 from judgekit.report import load_results, readme
 from judgekit.report.readme import BLOCKS, MARKED, block, documents, filled
 from judgekit.report.results import ResultsError, load_provenance
@@ -91,9 +91,3 @@ def test_citation_is_valid_and_names_this_version():
     assert cited["version"] == project["version"] and cited["type"] == "software"
     assert cited["authors"] == [{"name": "judgekit contributors"}]
     assert f"## {project['version']} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-
-
-def test_adapter_is_shipped_with_card_and_licence():
-    shipped = {path.name for path in (PRETRAINED / "minilm").rglob("*") if path.is_file()}
-    assert {"judge.json", "adapter_model.safetensors", "README.md", "LICENSE"} <= shipped
-    assert "NonCommercial" in (PRETRAINED / "minilm" / "LICENSE").read_text(encoding="utf-8")

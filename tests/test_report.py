@@ -108,14 +108,6 @@ def test_captions_of_results_end_with_the_notebook_or_script_that_made_them():
                 assert OWNED.search(caption[1].strip()), f"{path.name}: {caption[1][:60]}"
 
 
-def test_seven_parts_are_there_in_order():
-    body, appendix = code_of([REPORT / "report.tex"]).split(r"\appendix")
-    inputs = re.findall(r"\\input\{sections/(\w+)\}", body)
-    parts = ["aim", "principle", "content", "results", "limits", "process", "division"]
-    assert inputs[0] == "abstract" and [name for name in inputs if name in parts] == parts
-    assert "sections/owners}" in appendix
-
-
 DOCS = sorted([ROOT / "README.md", *ROOT.glob("C*.md"), *ROOT.glob("docs/*.md"), *PRETRAINED.glob("*/README.md")])
 # What may be typed on a page, and why.
 LITERAL = {

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import is_touched
 from test_docs_moved import FIRST
 
 HERE = Path(__file__).parent
@@ -25,9 +24,3 @@ def test_slow_tests_of_changed_folders_are_chosen():
 def test_no_slow_test_is_started_when_time_is_up():
     done = chosen("--minutes", "0", "-m", "slow")
     assert done.returncode == 0 and " passed" not in done.stdout and "no time is left" in done.stdout, done.stdout
-
-
-def test_a_file_is_touched_by_what_it_or_its_helper_names():
-    path = HERE / "test_stats.py"
-    assert is_touched(path, {"judgekit.stats"}) and is_touched(path, {"test_stats"})
-    assert not is_touched(path, {"judgekit.training", "test_walk"}) and not is_touched(path, set())

@@ -28,7 +28,6 @@ def authored_rows(count):
 
 
 def write_authored(path, count):
-    """Write ``count`` rows to a file."""
     rows = authored_rows(count)
     if not str(path).endswith(".parquet"):
         with open(path, "w", encoding="utf-8") as stream:

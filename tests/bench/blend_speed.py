@@ -19,13 +19,11 @@ SET = "llmbar_adversarial"
 
 
 def judged(judge, requests):
-    """Judge all requests, in the judge's batches."""
     for start in range(0, len(requests), judge.batch_size):
         judge.judge(requests[start : start + judge.batch_size])
 
 
 def main():
-    """Measure and save."""
     parser = parser_of(__doc__, pairs=50)  # a round
     parser.add_argument("name", nargs="?", default="smollm2-135m", help="of the blend")
     chosen = parser.parse_args()

@@ -83,7 +83,6 @@ def ratio_of(rounds):
 
 
 def main():
-    """Measure and save."""
     # Pairs are asked in both orders; on so many of them replies are written.
     chosen = parser_of(__doc__, "model", pairs=40, written=8, rounds=5).parse_args()
     pairs = [*load_sample("sample_natural"), *load_sample("sample_adversarial")][: chosen.pairs]

@@ -45,7 +45,6 @@ def parser_of(doc, *names, **numbers):
 
 
 def seconds_of(work):
-    """Wall-clock seconds of a call."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
@@ -108,7 +107,6 @@ def save_bench(run, variant, numbers, sets=()):
 
 
 def main():
-    """Measure and save."""
     chosen = parser_of(__doc__, pairs=400).parse_args()  # pairs per set at most
     judge, exact = load_judge("encoder/minilm"), EncoderJudge(PRETRAINED / "minilm", bf16=False)
     cross = cross_encoder(judge.config["max_question_tokens"] + judge.config["max_response_tokens"])

@@ -54,7 +54,6 @@ def gemm_rate(config, dtype, rounds=41):
 
 
 def main():
-    """Measure and save."""
     # Pairs per set that are timed, at most; dollars for an hour of one core.
     chosen = parser_of(__doc__, pairs=400, price=0.04).parse_args()
     judges = judges_of()

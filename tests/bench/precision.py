@@ -23,7 +23,6 @@ from judgekit.stats import interval, share_of
 
 
 def compared(judge, slug, run, name, beside=None):
-    """Numbers of one set by quantity."""
     pairs = load_set(name)
     given = run_judge(judge, pairs, shared_store())
     shown = [(v.p_a, v.p_b, v.p_tie) if v.order == "ab" else (v.p_b, v.p_a, v.p_tie) for v in given]
@@ -51,7 +50,6 @@ def compared(judge, slug, run, name, beside=None):
 
 
 def main():
-    """Ask, compare and save."""
     parser = parser_of(__doc__, "model")
     parser.add_argument("--also", nargs="*", default=[], help="sets to ask on, beside LLMBar's")
     parser.add_argument("--beside", help="slug of a larger model of the family, as the run tracks it")

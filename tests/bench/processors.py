@@ -57,7 +57,6 @@ def leads(p):
 
 
 def main():
-    """Ask twice, compare and save."""
     parser = parser_of(__doc__, "model", set="llmbar_natural")
     parser.add_argument("--tracked", action="store_true", help="compare with what the run tracks")
     parser.add_argument("--say", help=argparse.SUPPRESS)

@@ -18,7 +18,6 @@ from judgekit.stats import Number
 
 
 def answers(count):
-    """Different answers to authored questions."""
     pairs = [pair for name in SAMPLE_SETS for pair in load_sample(name)]
     found = dict.fromkeys((pair.question, side) for pair in pairs for side in (pair.response_a, pair.response_b))
     if len(found) < count:
@@ -27,7 +26,6 @@ def answers(count):
 
 
 def main():
-    """Measure and save."""
     chosen = parser_of(__doc__, answers=1000, rounds=2).parse_args()
     texts, rater = answers(chosen.answers), load_rater("gsm8k-binary")
     reader, aspects = rater.reader, load_aspects("reasoning")

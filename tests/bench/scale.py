@@ -30,7 +30,6 @@ SIZES = {"longer": (1_000, 10_000, 100_000, 1_000_000), "encoder": (1_000, 3_000
 
 
 def judge_file(pairs, out, name):
-    """Judge a file by the command line; what it took."""
     from judgekit.cli import main
     from judgekit.studies.score_benchmarks import peak_mb
 
@@ -62,7 +61,6 @@ def found_apart(work, *arguments):
 
 
 def measure_growth(part, sizes, folder):
-    """Rows of the table for one judge: one per size."""
     name = JUDGES[part]
     model = found_apart("model_memory", name)["model_mb"] if part != "longer" else 0.0
     for size in sizes:
@@ -83,7 +81,6 @@ def exponent(rows, values):
 
 
 def growth_numbers(table):
-    """Exponents and sizes of the judges that were measured."""
     numbers = {}
     for part in JUDGES:
         found = table[table["part"] == part].sort_values("rows")
@@ -110,7 +107,6 @@ def growth_numbers(table):
 
 
 def main():
-    """Measure the parts, and save what is known of all."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--run", default="laptop")
     arguments.add_argument("--parts", default="longer,encoder")

@@ -35,7 +35,6 @@ def log_p(odds):
 
 
 def main():
-    """Ask, compare, take turns and save."""
     # hf/MODEL, and openai/MODEL as the server calls it; pairs are asked in both orders.
     chosen = parser_of(__doc__, "model", "served", pairs=20, rounds=3).parse_args()
     pairs = [*load_sample("sample_natural"), *load_sample("sample_adversarial")][: chosen.pairs]

@@ -74,7 +74,6 @@ def first_script(recipe, rows, folder, bf16):
 
 
 def main():
-    """Measure and save."""
     parser = parser_of(__doc__, "variant", rounds=2)  # of 21_train_causal_judge, as smollm2_135m
     parser.add_argument("--stage", default="reward", choices=["reward", "sft"])
     chosen = parser.parse_args()
