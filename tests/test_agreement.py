@@ -58,7 +58,7 @@ def test_votes_on_both_orders_of_two_models_meet():
         vote_agreement(pairs, turn=2, **QUICK)
 
 
-def ceilings(pairs):
+def agreements(pairs):
     return agreement_table(pairs, **QUICK).set_index(["who", "what"])["number"]
 
 
@@ -66,7 +66,7 @@ def test_annotators_by_hand():
     said = ["AAA", "ABA", "BBA", "BBB"]
     votes = [dict(zip("xyz", letters, strict=True)) for letters in said]
     pairs = [voted(str(n), votes[n], str(n), label="A") for n in range(4)]  # the label has no say in the majority
-    found = ceilings(pairs)
+    found = agreements(pairs)
     assert [found[who, "majority"].value for who in "xyz"] == [1, 0.75, 0.75]
     assert found["x_vs_y", "agreement"].value == 0.75
     # x: the others agree on AAA and BBB; y: on all but BBA; z: on all but ABA.
@@ -75,17 +75,21 @@ def test_annotators_by_hand():
     assert ("", "alpha") in found.index
     columns = list(zip(*said, strict=True))
     assert found["y_vs_z", "kappa"].value == pytest.approx(cohen_kappa_score(columns[1], columns[2]))
+    alone = agreements(
+        [voted("0", dict(zip("xyz", "AAB", strict=True))), voted("1", dict(zip("xyz", "BBA", strict=True)))]
+    )
+    assert ("z", "others") in alone.index and ("x", "others") not in alone.index  # whose others never agree
 
 
 def test_pairs_of_ones_own_are_compared_by_themselves():
     """Before, two pairs of the same models on a question were one, and a voter called author was one of MT-bench's."""
     pairs = [voted("0", {"author": "A", "x": "A"}, benchmark="own"), voted("1", {"y": "B", "x": "B"}, benchmark="own")]
-    found = ceilings(pairs)["everyone_all_turns", "with_ties"]
+    found = agreements(pairs)["everyone_all_turns", "with_ties"]
     assert (found.value, found.n) == (1, 2)
 
 
-def test_ceilings_of_passing_voters():
-    table = ceilings([voted("0", {"x": "A", "y": "A"}), voted("1", {"y": "B", "z": "A"})])
+def test_agreement_of_passing_voters():
+    table = agreements([voted("0", {"x": "A", "y": "A"}), voted("1", {"y": "B", "z": "A"})])
     assert list(table.index) == [("everyone_all_turns", f"{how}_ties") for how in ("with", "without")]
     assert (table.iloc[0].value, table.iloc[0].n) == (0.5, 6)  # A, A, B, A on the same comparison: six meetings
     with pytest.raises(ValueError, match="no two votes"):
@@ -93,7 +97,7 @@ def test_ceilings_of_passing_voters():
 
 
 @pytest.mark.realdata
-def test_golden_ceilings():
+def test_golden_agreement():
     panel = agreement_table(load_set("pandalm"), **QUICK).set_index(["who", "what"])["number"]
     others = [panel[f"annotator{n}", "others"] for n in (1, 2, 3)]
     assert [(round(number.value, 3), number.n) for number in others] == [(0.959, 917), (0.947, 928), (0.964, 912)]

@@ -88,6 +88,12 @@ def test_measures_of_a_judge_that_can_be_checked_by_hand():
     assert found["nll"].value == pytest.approx(-0.6 * np.log(0.9) - 0.4 * np.log(0.1))
 
 
+def test_one_prompt_has_no_interval_of_any_measure():
+    rows = [[0.9, 0.1]] * 10, [[1, 0]] * 6 + [[0, 1]] * 4
+    found = measures(Cases(tuple("abcdefghij"), *rows, ("p",) * 10), n_bins=2)
+    assert {one.interval for one in found.values()} == {None} and found["ece_debiased"].value > 0
+
+
 def test_copies_of_items_widen_nothing_but_the_number_of_rows():
     places = np.repeat(np.arange(len(SURE.items)), 5)
     copied = cases(SURE.probabilities[places], SURE.shares[places], tuple(np.array(SURE.clusters)[places]))

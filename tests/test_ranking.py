@@ -85,6 +85,14 @@ def test_a_hedging_judge_is_amplified_an_ignorant_one_ignored_and_bias_cancels()
     assert ppi.prediction_powered(people, judge, elsewhere[:0]).low == pytest.approx(ppi.mean_of(people).low)
 
 
+def test_a_model_that_won_every_question_is_not_without_doubt():
+    """Before, ten wins of ten had the interval from 1 to 1."""
+    people = np.stack([np.ones(10), np.zeros(10), np.arange(10) % 2], 1)
+    for found in (ppi.mean_of(people), ppi.prediction_powered(people, people, people)):
+        assert (found.low <= found.value).all() and (found.value <= found.high).all()
+        assert found.low[0] < 0.75 and found.high[0] == 1 and found.low[1] == 0 and found.high[1] > 0.25
+
+
 def test_too_few_questions_and_missing_scores_are_refused():
     people, judge, elsewhere = scores()
     with pytest.raises(ValueError, match="9 questions"):

@@ -81,6 +81,7 @@ def test_a_p_value_from_resamples():
 def test_a_p_value_allows_for_few_prompts_as_the_interval_does():
     """Before, one prompt gave p = 0.0002 beside no interval, and eight prompts one in ten below 0.05 by chance."""
     assert intervals.two_sided_p([1.0] * 9_999, 1) == 1
+    assert intervals.student_p(intervals.Number(0.3, -1.0, 1.0), 1) == 1
     found, excluded = [], []
     for number in range(400):
         gaps = np.random.default_rng(number).normal(size=8)
