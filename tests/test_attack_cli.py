@@ -79,6 +79,12 @@ def test_a_failed_run_is_continued(run_file, monkeypatch, own_store):
     assert len(asked) <= 12  # the decorated ones alone: two orders of six pairs
 
 
+def test_the_help_names_every_attack(capsys):
+    assert main(["attack", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in EDITS)
+
+
 def test_an_attack_by_name_is_alone_and_the_mean_is_of_the_pairs_that_could_be_turned(run_file):
     """At 1f28f818 the search was run and averaged in, and the mean was printed with the n of all pairs."""
     rows = [*ROWS, ODD | {"id": "lost", "response_a": "Blue.", "response_b": f"{BLUE} {BLUE}"}]

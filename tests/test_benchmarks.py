@@ -169,12 +169,15 @@ def test_a_file_that_is_not_grouped_is_refused(monkeypatch):
         ("pandalm", pandalm_record(annotator2=3), "field 'annotator2' is 3"),
         ("pandalm", pandalm_record(annotator2=True), "field 'annotator2' is True"),
         ("pandalm", pandalm_record(response1=None), "field 'response1' is NoneType"),
+        ("autoj", AUTOJ | {"label": 3}, "field 'label' is 3"),
+        ("llmbar_manual", LLMBAR_ROW | {"label": 0}, "field 'label' is 0"),
         ("rm_bench", RM_BENCH | {"chosen": ["a", "b"]}, "field 'chosen' holds 2 texts, not 3"),
         ("rm_bench", RM_BENCH | {"rejected": ["a", 1, "b"]}, "field 'rejected' is not a list"),
+        ("evalbiasbench", EVALBIAS | {"instruction": "Why?", "label": 0}, "field 'label' is 0"),
     ],
 )
 def test_bad_fields_are_named(build, record, words):
-    file = benchmarks.RM_BENCH["code"] if build == "rm_bench" else "authored.json"
+    file = {"rm_bench": benchmarks.RM_BENCH["code"], "llmbar_manual": LLMBAR["manual"]}.get(build, "authored.json")
     with pytest.raises(DataError, match=re.escape(f"{file}:0: {words}")):
         BENCHMARKS[build].build(rows_of(record, file=file))
 

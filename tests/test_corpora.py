@@ -340,9 +340,13 @@ def test_models_are_drawn_equally_often_and_the_same_ones_each_time():
     [
         ("alpaca_eval", ALPACA | {"preference": 3}, "field 'preference' is 3"),
         ("alpaca_eval", ALPACA | {"preference": "2"}, "field 'preference' is str"),
+        ("alpaca_eval", ALPACA | {"output_1": None}, "field 'output_1' is NoneType"),
+        ("finegrained_rlhf", FINEGRAINED | {"preference": [0] * 5}, "field 'preference' holds 5 whole numbers, not 6"),
+        ("summ_pairwise", SUMMARY | {"overall_writer_better": 1}, "field 'overall_writer_better' is 1"),
         ("kto_mix", KTO_MIX | {"tag": 1}, "field 'tag' is 1, not one of"),
         ("autoj_single", AUTOJ | {"usrmsg": "Grade."}, "field 'usrmsg' does not hold"),
         ("medical_safety", safety_record("General information", 3), "field 'response' is int, not text"),
+        ("flask", {"idx": 5, "instruction": "Do."}, "field 'answer' is missing"),
     ],
 )
 def test_bad_fields_are_named(build, record, words):
