@@ -327,7 +327,7 @@ PUTTING_PROMPTS = (
 def test_the_whole_sample_chain_asks_at_most_2000_prompts():
     """Two cores answer so many in minutes: pairs in both orders, and the responses whose layers are read."""
     asked, trained, read, tried, weighed = map(functions_of, PUTTING_PROMPTS)
-    pairs = 1 + len(asked.templates) * sum(asked.validation.values()) + sum(len(load_set(name)) for name in asked.sets)
+    pairs = 1 + len(asked.strategies) * sum(asked.validation.values()) + sum(len(load_set(name)) for name in asked.sets)
     cells = [items for name in read.sets for items in load_rated_set(name).values()]
     responses = sum(min(read.per_set, len(items)) for items in cells)
     judged = pairs * len(asked.models) + sum(trained.validation_sets.values())
