@@ -110,7 +110,8 @@ def _stuffed(question: str, response: str, wording: None, rng: np.random.Generat
     """The question's own words, several times over, at the end."""
     words = words_of(question)
     kinds = [word for word in dict.fromkeys(words) if word not in STOP_WORDS] or words or ["?"]
-    return f"{response}\n\n" + "\n".join(" ".join(kinds[i] for i in rng.permutation(len(kinds))[:40]) for _ in range(4))
+    rounds = [" ".join(kinds[i] for i in rng.permutation(len(kinds))[:40]) for _ in range(4)]
+    return f"{response}\n\n" + "\n".join(rounds)
 
 
 def _combined(question: str, response: str, wording: None, rng: np.random.Generator) -> str:

@@ -22,7 +22,6 @@ from judgekit.data.pairfile.lines import PairFileError as PairFileError
 from judgekit.records import PreferencePair, Turn, majority_label
 
 LABEL_WORDS = {"a": "A", "response_a": "A", "b": "B", "response_b": "B", "tie": "tie", "draw": "tie"}
-_NOT_GIVEN = ("error", "skipped")  # status of a response that was asked for
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -280,7 +279,7 @@ def read_response_rows(
     """
     path, rows = Path(path), []
     for place, fields in records(path):
-        if left_out is not None and fields.get("status") in _NOT_GIVEN and not fields.get("response"):
+        if left_out is not None and fields.get("status") in ("error", "skipped") and not fields.get("response"):
             left_out["no response, left out"] += 1
         else:
             rows.append(_response_row(fields, place, reserved))
