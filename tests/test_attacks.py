@@ -114,6 +114,8 @@ def test_one_order_is_told_from_both_and_a_judge_that_never_looks_by_its_clean_a
     report = attack(load_judge("baseline/first"), PAIRS, only("emoji"), n_boot=50)
     assert report.clean_accuracy.value == 0.5 and "success" not in report.success["emoji"]
     assert report.mean_success is None and report.mean_success_one_order.value == 0
+    searched = attack(load_judge("baseline/first"), PAIRS, only("emoji", search=4), n_boot=50)
+    assert searched.success["search"] == {}  # what it has right in one order alone is not searched, and survived nothing
 
 
 def test_pairs_without_a_worse_response_are_not_attacked():
@@ -279,7 +281,7 @@ def test_two_edits_together_win_where_none_does_alone():
 
 def states(lost, won):
     """Columns of outcomes that are the same in either order and averaged."""
-    return {"lost_averaged": lost, "won_averaged": won} | {
+    return {"lost_averaged": lost, "won_averaged": won, "tried": True} | {
         f"{what}_{order}": given for order in ORDERS for what, given in (("lost", lost), ("won", won), ("tied", False))
     }
 

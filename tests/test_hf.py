@@ -23,8 +23,8 @@ from transformers import AutoModelForCausalLM, GPT2Config, PreTrainedModel, Qwen
 from watching import watched
 
 from judgekit.judges import Judge, Request, hf, load_judge, request_of
-from judgekit.models import Unavailable
-from judgekit.models.causal import memory_estimate
+from judgekit.models import Unavailable, causal
+from judgekit.models.causal import CausalModel, memory_estimate
 from judgekit.models.chat_tokens import ChatTokenizer
 from judgekit.models.files import model_files, on_hub
 from judgekit.models.registry import fetch_model
@@ -162,6 +162,20 @@ def test_generation_is_greedy_and_equals_one_prompt_at_a_time(tiny):
         cut = "" if ended < len(made) else "\n[cut off: finish_reason=length]"
         assert reply.raw == tokenizer.decode(made[:ended], skip_special_tokens=True) + cut
         assert (reply.tokens_in, reply.tokens_out) == (len(prompt), ended)
+
+
+def test_rows_that_have_ended_are_left_out_and_the_others_go_on(tiny, monkeypatch):
+    judge = judge_of(tiny)
+    prompts = [plain_prompt(judge, request) for request in REQUESTS]
+    judge.load()
+    plain = CausalModel(judge.engine.model).generate(prompts, 12)
+    model = CausalModel(judge.engine.model, eos={plain[0][1], plain[1][7]})
+    wanted, seen = model.generate(prompts, 12), []
+    monkeypatch.setattr(causal, "_STEPS", 3)
+    forward = model.model.forward
+    monkeypatch.setattr(model.model, "forward", lambda *given, **how: seen.append(how) or forward(*given, **how))
+    assert model.generate(prompts, 12) == wanted and len(set(map(len, wanted))) > 1
+    assert {len(how["input_ids"]) for how in seen} > {len(prompts)}
 
 
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])

@@ -24,7 +24,7 @@ from judgekit.stats import Floats, Number, interval, ratio, share_of
 
 OUTCOMES = (
     *("item_id", "cluster", "attack", "lost_ab", "lost_ba", "won_ab", "won_ba", "tied_ab", "tied_ba"),
-    *("lost_averaged", "won_averaged"),  # by `value_of`
+    *("lost_averaged", "won_averaged", "tried"),  # by `value_of`; whether this attack was tried on the pair
 )
 MEASURES = ("success", "success_one_order", "tied", "averaged")
 By = Literal["success", "averaged"]  # what decides that a pair is turned: the verdicts of both orders, or `value_of`
@@ -92,12 +92,12 @@ def _side(value: float) -> int:
     return int(np.sign(round(value - 0.5, 6)))
 
 
-def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder) -> tuple[Any, ...]:
+def _outcome(pair: PreferencePair, name: str, clean: ByOrder, after: ByOrder, tried: bool = True) -> tuple[Any, ...]:
     """A row of `OUTCOMES`: what the worse response got before and after an attack on the ``pair``, by order."""
     parts = ((clean, pair.label), (after, SWAPPED[pair.label]), (after, "tie"))
     got = [verdicts[order].verdict == wanted for verdicts, wanted in parts for order in ORDERS]
     averaged = (_side(value_of(pair, clean)) < 0, _side(value_of(pair, after)) > 0)
-    return (pair.item_id, pair.cluster, name, *got, *averaged)
+    return (pair.item_id, pair.cluster, name, *got, *averaged, tried)
 
 
 def _counts_of(outcomes: pd.DataFrame) -> Floats:
@@ -107,7 +107,7 @@ def _counts_of(outcomes: pd.DataFrame) -> Floats:
     parts = [(both & won.all(1), both), ((lost & won).sum(1), lost.sum(1)), ((lost & tied).sum(1), lost.sum(1))]
     right, turned = (outcomes[f"{what}_averaged"].to_numpy(bool) for what in ("lost", "won"))
     parts.append((right & turned, right))
-    return np.stack([np.stack(part, -1) for part in parts], 1).astype(float)
+    return np.stack([np.stack(part, -1) for part in parts], 1) * outcomes["tried"].to_numpy(float)[:, None, None]
 
 
 def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> dict[str, Number]:
@@ -298,7 +298,7 @@ def attack(
     if suite.search is not None:
         targets = search(ask, chosen, clean, suite)
         found = list(zip(targets, clean, strict=True))
-        rows += [_outcome(one.pair, "search", before, one.verdicts) for one, before in found]
+        rows += [_outcome(one.pair, "search", before, one.verdicts, bool(one.tried)) for one, before in found]
         needed = [one.queries or np.inf for one, before in found if suite.standing(one.pair, before) < 0]
         by_queries = {q: float(np.mean([n <= q for n in needed])) for q in range(2, suite.search + 1, 2) if needed}
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))

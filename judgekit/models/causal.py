@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 import torch
 from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
-from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers import AutoModelForCausalLM, DynamicCache, GenerationConfig, LogitsProcessor
 from transformers.cache_utils import DynamicLayer
 
 from judgekit.models import Unavailable
@@ -27,6 +27,7 @@ NO_NUMBERS = "logits that are no numbers: damaged weights, or a precision that o
 _LEAST_SHARED = 8  # tokens at the start of several prompts that are worth reading in advance
 _LEAST_ALIKE = 100  # tokens beyond that start from which a family of prompts is worth batches of its own
 _SHORT_START = 8  # a start is read again where a prompt is this many times as long, and attention needs no mask then
+_STEPS = 64  # tokens that are written before rows that have ended are left out
 _ON_GPU: WeakSet[Any] = WeakSet()  # whoever has weights there, as its ``engine``
 Tokens = tuple[int, ...]
 Tokenise = Callable[[str], tuple[list[int], list[int]]]  # token ids of a text, and where each ends in it
@@ -107,9 +108,9 @@ class CausalModel:
     """A causal language model that completes and weighs; ``eos``: ids that end a reply, ``pad``: one for padding."""
 
     def __init__(self, model: Any, eos: Iterable[int] = (), pad: int = 0) -> None:
-        self.model, self.pad, self.eos = model, pad, list(eos)
+        self.model, self.pad, self.eos = model, pad, frozenset(eos)
         # Hub models come with sampling parameters and repetition penalties; a judge decodes as its settings say.
-        model.generation_config = GenerationConfig(eos_token_id=self.eos or None, pad_token_id=pad)
+        model.generation_config = GenerationConfig(eos_token_id=sorted(self.eos) or None, pad_token_id=pad)
         self.shares = copyable(DynamicCache(config=model.config))  # what prompts begin with can be read in advance
         self.start: Tokens = ()
         self.read: DynamicCache | None = None
@@ -160,15 +161,25 @@ class CausalModel:
         """
         ids, mask, cache = self.rows(prompts)
         full = torch.cat([ids.new_tensor([self.start] * len(prompts)), ids], dim=1)
-        sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
-        watch = _SoundLogits(torch.ones(len(prompts), dtype=torch.bool, device=ids.device))
-        watched = {"max_new_tokens": max_new_tokens, "logits_processor": LogitsProcessorList([watch])}
-        made = self.model.generate(full, attention_mask=mask, past_key_values=cache, **watched, **sampling)
-        rows = zip(made[:, full.shape[1] :].tolist(), watch.sound.tolist(), strict=True)
-        return [
-            list(takewhile(lambda token: token not in self.eos, row)) if sound else ValueError(NO_NUMBERS)
-            for row, sound in rows
-        ]
+        how: dict[str, Any] = {"do_sample": bool(temperature)}
+        how |= {"temperature": temperature, "top_k": 0} if temperature else {}
+        made: list[Any] = [[] for _ in prompts]
+        left, n_steps = list(range(len(prompts))), _STEPS if self.shares else max_new_tokens
+        for done in range(0, max_new_tokens, n_steps):  # rows that have ended are left out of the next steps
+            watch = _SoundLogits(torch.ones(len(left), dtype=torch.bool, device=ids.device))
+            how |= {"max_new_tokens": min(n_steps, max_new_tokens - done), "logits_processor": [watch]}
+            full = self.model.generate(full, attention_mask=mask, past_key_values=cache, **how)
+            new = full[:, mask.shape[1] :].tolist()
+            for row, tokens, sound in zip(left, new, watch.sound.tolist(), strict=True):
+                more = takewhile(lambda token: token not in self.eos, tokens)
+                made[row] = [*made[row], *more] if sound else ValueError(NO_NUMBERS)
+            going = [k for k, row in enumerate(left) if watch.sound[k] and self.eos.isdisjoint(new[k])]
+            if not going:
+                break
+            left, rows = [left[k] for k in going], ids.new_tensor(going)
+            cache.batch_select_indices(rows)
+            full, mask = full[rows], torch.nn.functional.pad(mask[rows], (0, len(new[0])), value=1)
+        return made
 
     def logprobs(self, prompts: Sequences, plan: Plan, budget: int) -> list[list[float]]:
         """Log-probabilities of a plan's candidates after each prompt, summed over tokens, shape (n_prompts, n_names).

@@ -262,10 +262,6 @@ def make_run(run: str, cores: int, profile: str | None = None, everything: bool 
     declared_sets(run)
     if kept := [] if everything else kept_of(run):
         print(f"[{run}] tracked results stand of {', '.join(kept)}", flush=True)
-        for model in PRETRAINED.iterdir():  # what these jobs trained is what ships
-            if not (own := run_folder(run, "models") / model.name).exists():
-                part = shutil.copytree(model, own.with_name(f".{model.name}.part"), dirs_exist_ok=True)
-                Path(part).rename(own)  # whole, or not at all
     # A failed job of a cluster tells its reason in a log whose name only Snakemake knows.
     where = ["--cores", str(cores), "--resources", "gpu=1", "--quiet", "all"]
     if profile:
@@ -277,6 +273,10 @@ def make_run(run: str, cores: int, profile: str | None = None, everything: bool 
     # Snakemake's own lock survives a killed process and would have to be removed by hand. It runs in this process,
     # so that whoever kills this one leaves no run behind that nobody holds.
     with _alone(run_folder(run) / ".lock", f"run {run} is being made by another process"):
+        for model in PRETRAINED.iterdir() if kept else ():  # what these jobs trained is what ships
+            if not (own := run_folder(run, "models") / model.name).exists():
+                part = shutil.copytree(model, own.with_name(f".{model.name}.part"), dirs_exist_ok=True)
+                Path(part).rename(own)  # whole, or not at all
         try:
             snakemake([*command, "--nolock"])
         except SystemExit as end:

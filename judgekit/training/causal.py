@@ -67,7 +67,8 @@ def train_judge(
     read = "".join(json.dumps(row, sort_keys=True) for row in [*rows, *held_out])  # what exactly is trained on
     data = {"train": len(rows), "validation": len(held_out), "sha256": hashlib.sha256(read.encode()).hexdigest()}
     before = Path(recipe.base) / "training.json"  # trainings differ, too, where their bases were trained otherwise
-    base = json.loads(before.read_text(encoding="utf-8"))["key"] if before.is_file() else base_key(recipe.base)
+    trained = json.loads(before.read_text(encoding="utf-8")) if before.is_file() else {}  # by others, it may say no key
+    base = trained.get("key") or base_key(recipe.base)
     key = fingerprint_of(recipe.as_dict() | {"base": base}, data)  # wherever a folder lies
     finished = folder / "training.json"
     if finished.is_file() and (done := json.loads(finished.read_text(encoding="utf-8"))).get("key") == key:

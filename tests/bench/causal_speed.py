@@ -92,7 +92,7 @@ def main():
     writing = load_judge(chosen.model, settings={"max_new_tokens": WRITTEN})
     judge.load()
     writing.engine, writing.ends = judge.engine, []
-    judge.engine.eos = []  # all replies are of one length
+    judge.engine.eos = frozenset()  # all replies are of one length
     judge.engine.model.generation_config.eos_token_id = None
     prompts = prompts_of(judge, requests)
     replies = judge.judge(requests)
