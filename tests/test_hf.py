@@ -19,7 +19,7 @@ from tiny_causal import (
     tiny_tokenizer,
 )
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoModelForCausalLM, GPT2Config, PreTrainedModel, Qwen2Config
+from transformers import AutoModelForCausalLM, GPT2Config, Lfm2Config, PreTrainedModel, Qwen2Config
 from watching import watched
 
 from judgekit.judges import Judge, Request, hf, load_judge, request_of
@@ -176,6 +176,14 @@ def test_rows_that_have_ended_are_left_out_and_the_others_go_on(tiny, monkeypatc
     monkeypatch.setattr(model.model, "forward", lambda *given, **how: seen.append(how) or forward(*given, **how))
     assert model.generate(prompts, 12) == wanted and len(set(map(len, wanted))) > 1
     assert {len(how["input_ids"]) for how in seen} > {len(prompts)}
+
+
+def test_what_a_cache_of_states_has_not_ended_is_cut_off_and_no_failure():
+    """Between two commits one reply that was cut ended the run of a model whose cache cannot be cut to rows."""
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2}
+    config = Lfm2Config(vocab_size=50, num_hidden_layers=2, layer_types=["conv", "full_attention"], **sizes)
+    model = CausalModel(AutoModelForCausalLM.from_config(config))
+    assert [len(row) for row in model.generate([[1, 2, 3], [4, 5]], 6)] == [6, 6]
 
 
 @pytest.mark.parametrize("mode", ["one_pass", "generate"])

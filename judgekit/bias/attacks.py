@@ -114,7 +114,8 @@ def success_of(outcomes: pd.DataFrame, n_boot: int = 10_000, seed: int = 0) -> d
     """Success of one attack, from a row of `OUTCOMES` per pair; a measure without a case is left out.
 
     ``success`` (of the pairs lost in both orders, those won in both), ``success_one_order`` (of the cells lost, those
-    won), ``tied`` (those that now tie) and ``averaged`` (of the pairs lost by `value_of`, those won by it).
+    won), ``tied`` (those that now tie) and ``averaged`` (of the pairs lost by `value_of`, those won by it). All count
+    pairs that the attack was tried on.
     """
     counts = _counts_of(outcomes)
     return {

@@ -169,12 +169,12 @@ class CausalModel:
             watch = _SoundLogits(torch.ones(len(left), dtype=torch.bool, device=ids.device))
             how |= {"max_new_tokens": min(n_steps, max_new_tokens - done), "logits_processor": [watch]}
             full = self.model.generate(full, attention_mask=mask, past_key_values=cache, **how)
-            new = full[:, mask.shape[1] :].tolist()
-            for row, tokens, sound in zip(left, new, watch.sound.tolist(), strict=True):
+            new, sound = full[:, mask.shape[1] :].tolist(), watch.sound.tolist()
+            for row, tokens, numbers in zip(left, new, sound, strict=True):
                 more = takewhile(lambda token: token not in self.eos, tokens)
-                made[row] = [*made[row], *more] if sound else ValueError(NO_NUMBERS)
-            going = [k for k, row in enumerate(left) if watch.sound[k] and self.eos.isdisjoint(new[k])]
-            if not going:
+                made[row] = [*made[row], *more] if numbers else ValueError(NO_NUMBERS)
+            going = [k for k, tokens in enumerate(new) if sound[k] and self.eos.isdisjoint(tokens)]
+            if not going or done + n_steps >= max_new_tokens:  # not every cache can be cut to rows
                 break
             left, rows = [left[k] for k in going], ids.new_tensor(going)
             cache.batch_select_indices(rows)
