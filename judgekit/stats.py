@@ -90,9 +90,7 @@ def resampled_sums(sums: Floats, n_boot: int, seed: int) -> Floats:
 
     The same seed gives the same draws for the same number of clusters, which pairs judges on one set.
     """
-    flat = sums.reshape(len(sums), -1)
-    drawn = np.concatenate([draws @ flat for draws in repeated_draws(len(sums), n_boot, seed)])
-    return drawn.reshape(n_boot, *sums.shape[1:])
+    return np.concatenate([np.tensordot(draws, sums, 1) for draws in repeated_draws(len(sums), n_boot, seed)])
 
 
 def resampled_together(parts: Mapping[str, Floats], n_boot: int, seed: int) -> dict[str, Floats]:

@@ -20,7 +20,7 @@ from judgekit.records import ORDERS, SWAPPED, PreferencePair, Verdict, unique_it
 from judgekit.scoring import run_judge
 from judgekit.scoring.protocols import Pairs
 from judgekit.scoring.store import VerdictStore
-from judgekit.stats import Floats, Number, interval, ratio, share_of
+from judgekit.stats import Floats, Number, interval, share_of
 
 OUTCOMES = (
     *("item_id", "cluster", "attack", "lost_ab", "lost_ba", "won_ab", "won_ba", "tied_ab", "tied_ba"),
@@ -133,7 +133,9 @@ def mean_success(
     if not counts[..., 1].sum(0).all():
         return None
     n = int(counts[..., 1].any(1).sum())
-    return interval(_mean_of_ratios, once["cluster"], counts, n=n, spec=".1%", n_boot=n_boot, seed=seed)
+    return interval(
+        lambda sums: share_of(sums).mean(-1), once["cluster"], counts, n=n, spec=".1%", n_boot=n_boot, seed=seed
+    )
 
 
 def success_reduction(
@@ -145,11 +147,11 @@ def success_reduction(
     if names != others or set(before["item_id"]) != set(after["item_id"]):
         raise ValueError("the two tables are not of the same attacks on the same pairs")
     counts = np.stack([first, second], 1)
-    if not _mean_of_ratios(counts.sum(0))[0]:
+    if not share_of(counts.sum(0)).mean(-1)[0]:
         raise ValueError("no attack succeeded before: there is nothing to reduce")
 
     def share_taken(sums: Floats) -> Floats:
-        means = _mean_of_ratios(sums)
+        means = share_of(sums).mean(-1)
         return 1 - means[..., 1] / np.maximum(means[..., 0], 1e-12)
 
     taken = interval(share_taken, once["cluster"], counts, spec=".0%", n_boot=n_boot, seed=seed)
@@ -161,11 +163,6 @@ def _by_attack(outcomes: pd.DataFrame, measure: str) -> tuple[Floats, pd.DataFra
     parts = {str(name): part for name, part in outcomes.groupby("attack", sort=False)}
     counts = [_counts_of(part)[:, MEASURES.index(measure)] for part in parts.values()]
     return np.stack(counts, 1), next(iter(parts.values())), list(parts)
-
-
-def _mean_of_ratios(sums: Floats) -> Floats:
-    """Mean over attacks of hits over cases: (..., n_attacks, 2) to (...)."""
-    return ratio(sums[..., 0], sums[..., 1]).mean(-1)
 
 
 def _clean(outcomes: pd.DataFrame) -> pd.DataFrame:

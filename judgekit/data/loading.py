@@ -1,7 +1,7 @@
 """Sets as loaders: one form for all of them, and the records their rows become: pairs, single responses, dialogues."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -58,11 +58,6 @@ def columns(
         yield record(row, benchmark, *(value(row, text) for text in texts), **values, label_kind=kind)
 
     return each(items)
-
-
-def coded(field: str, meanings: Mapping[Any, Any]) -> Callable[[Row], Any]:
-    """A column of meanings (`Row.code`)."""
-    return lambda row: row.code(field, meanings)
 
 
 def text_key(text: str) -> str:

@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from judgekit.data.votes import ClassProbabilities, Votes, aligned
 from judgekit.people.consensus import seeded
@@ -40,21 +41,16 @@ def need(votes: Votes, probabilities: ClassProbabilities, strategy: str = "activ
         with seeded(seed):
             return -_trust(votes, values, strategy)
     if strategy == "entropy":
-        return _entropy(values)
+        return entr(values).sum(1)
     if strategy == "margin":
         top = np.sort(values, axis=1)
         return top[:, -2] - top[:, -1]
     if strategy == "disagreement":
         counts = votes.counts + 1.0
-        return _entropy(counts / counts.sum(1, keepdims=True))
+        return entr(counts / counts.sum(1, keepdims=True)).sum(1)
     if strategy == "fewest":
         return -votes.given.sum(1).astype(float)
     return np.random.default_rng(seed).random(len(values))
-
-
-def _entropy(values: Floats) -> Floats:
-    """Shannon's entropy of rows, in nats."""
-    return -(values * np.log(np.clip(values, 1e-300, None))).sum(1)
 
 
 def _trust(votes: Votes, values: Floats, strategy: str) -> Floats:

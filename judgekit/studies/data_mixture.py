@@ -28,7 +28,6 @@ from judgekit.training.features import fit_features
 from judgekit.training.gate import ALWAYS_CLOSED, fit_gates
 from judgekit.training.mixture import Material, base_key, pairs_key, select_split, source_weights
 
-_GATE_INPUTS = RELEVANCE_INPUTS + GATE_FEATURES
 BASE = "base"
 _OTHERS = 512  # questions that relevance is measured against
 _CONSTRUCTED_PAIRS = 150  # for the gate: ordinary pairs, questions of misleading ones; in validation: questions a set
@@ -41,7 +40,7 @@ class Level:
 
     recipe: RelevanceRecipe
     share: float = 0.1  # of misleading pairs, for the gate; 0 leaves it closed
-    inputs: tuple[str, ...] = _GATE_INPUTS  # what relevance and the gate see
+    inputs: tuple[str, ...] = RELEVANCE_INPUTS + GATE_FEATURES  # what relevance and the gate see
     off_topic: tuple[str, ...] = tuple(OFF_TOPIC)  # kinds of misleading pairs that the gate is fitted on
     broken: bool = True  # whether the preference part learns from broken responses
     sources: tuple[str, ...] | None = None  # corpora that the preference part learns from; None: all

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from judgekit.data.benchmarks import mtbench
-from judgekit.data.loading import coded, columns, each, of_files, pair_of, turned_pair
+from judgekit.data.loading import columns, each, of_files, pair_of, turned_pair
 from judgekit.data.sources import source_names
 from judgekit.data.sources.rows import Row, read_rows
 from judgekit.records import PreferencePair, majority_label
@@ -62,19 +62,15 @@ def _rm_bench_pairs(row: Row, name: str = "rm_bench") -> Iterator[PreferencePair
             yield turned_pair(row, name, row.text("prompt"), chosen, rejected, **names)
 
 
-def _part(row: Row) -> str:
-    return PART_OF[row.file]
-
-
 # Hard questions with a right and a wrong response of one model.
 _judgebench = columns(
     pair_of,
     "judgebench",
     ("question", "response_A", "response_B"),
     kind="objective",
-    label=coded("label", {"A>B": "A", "B>A": "B"}),
-    item_id=lambda row: f"{_part(row)}/{row.text('pair_id')}",
-    subset=lambda row: f"{_part(row)}/{row.text('source')}",
+    label=lambda row: row.code("label", {"A>B": "A", "B>A": "B"}),
+    item_id=lambda row: f"{PART_OF[row.file]}/{row.text('pair_id')}",
+    subset=lambda row: f"{PART_OF[row.file]}/{row.text('source')}",
     model_a="response_model",
     model_b="response_model",
 )
@@ -84,7 +80,7 @@ _autoj = columns(
     "autoj",
     ("prompt", "response 1", "response 2"),
     kind="human",
-    label=coded("label", {0: "A", 1: "B", 2: "tie"}),
+    label=lambda row: row.code("label", {0: "A", 1: "B", 2: "tie"}),
     subset="scenario",
 )
 # Pairs made to mislead judges, in six kinds of bias. In the file the good response is always the first.
@@ -93,7 +89,7 @@ _evalbiasbench = columns(
     "evalbiasbench",
     ("instruction", "response1", "response2"),
     kind="human",
-    label=coded("label", {1: "A", 2: "B"}),
+    label=lambda row: row.code("label", {1: "A", 2: "B"}),
     subset=lambda row: row.text("bias").replace(" ", "_"),
 )
 # Exactly one response follows the instruction. An item has one id in its own set and in the union of the others.
@@ -103,9 +99,9 @@ _llmbar = {
         name,
         ("input", "output_1", "output_2"),
         kind="human",
-        label=coded("label", {1: "A", "1": "A", 2: "B", "2": "B"}),
-        item_id=lambda row: f"{_part(row)}-{row.number}",
-        subset=_part,
+        label=lambda row: row.code("label", {1: "A", "1": "A", 2: "B", "2": "B"}),
+        item_id=lambda row: f"{PART_OF[row.file]}-{row.number}",
+        subset=lambda row: PART_OF[row.file],
     )
     for name in LLMBAR_SETS
 }

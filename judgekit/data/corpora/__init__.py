@@ -122,10 +122,6 @@ def _kto_mix(rows: list[Row]) -> Loaded:
     return pairs, {"responses": len(rows), "unpaired": unpaired}
 
 
-def _conversations(name: str, file: str) -> DataSet:
-    return of_files(each(partial(_chosen_rejected, name=name)), file)
-
-
 _ALPACA = "alpaca_eval/*/annotations.json"  # <model>/<annotator>
 CORPORA = {
     "alpaca_eval": of_files(each(alpaca.alpaca_eval, "skipped_no_preference", "annotator_not_of_folder"), _ALPACA),
@@ -145,9 +141,9 @@ CORPORA = {
     "hh_harmless": of_files(each(_hh_harmless, "skipped_different_dialogues"), "hh_rlhf/harmless-base/test.jsonl.gz"),
     "summ_pairwise": of_files(_summ_pairwise, "summ_pairwise/pairwise_evaluation_results.json"),
     # LLaMA-Factory's samples, and MedicalGPT's in the same form.
-    "dpo_en": _conversations("dpo_en", "llamafactory/dpo_en_demo.json"),
-    "dpo_zh": _conversations("dpo_zh", "llamafactory/dpo_zh_demo.json"),
-    "medicalgpt": _conversations("medicalgpt", "medicalgpt/dpo_zh_500.jsonl"),
+    "dpo_en": of_files(each(partial(_chosen_rejected, name="dpo_en")), "llamafactory/dpo_en_demo.json"),
+    "dpo_zh": of_files(each(partial(_chosen_rejected, name="dpo_zh")), "llamafactory/dpo_zh_demo.json"),
+    "medicalgpt": of_files(each(partial(_chosen_rejected, name="medicalgpt")), "medicalgpt/dpo_zh_500.jsonl"),
     "oasst_zh": of_files(each(_oasst_zh, "skipped_identical"), "llamafactory/oaast_rm_zh.json"),
     "kto_mix": of_files(_kto_mix, "llamafactory/kto-mix-test.json"),
     "gsm8k_solutions": of_files(

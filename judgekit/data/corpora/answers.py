@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import partial
 
-from judgekit.data.loading import chat_of, coded, columns, dialogue_fields, each, of_files, response_of
+from judgekit.data.loading import chat_of, columns, dialogue_fields, each, of_files, response_of
 from judgekit.data.sources.fetching import read_bytes
 from judgekit.data.sources.rows import Row, parse_json, read_rows
 from judgekit.records import PreferencePair, Response
@@ -93,7 +93,7 @@ ANSWERS = {
             "halueval",
             ("user_query", "chatgpt_response"),
             kind="human",
-            score=coded("hallucination", {"no": 1.0, "yes": 0.0}),
+            score=lambda row: row.code("hallucination", {"no": 1.0, "yes": 0.0}),
             model=lambda row: "chatgpt",
         ),
         "halueval/general_data.jsonl",

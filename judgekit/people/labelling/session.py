@@ -5,7 +5,6 @@ open all come with a ticket that is spent or not the present one: they are refus
 """
 
 import hashlib
-import json
 import secrets
 import statistics
 import threading
@@ -21,7 +20,7 @@ import numpy as np
 from judgekit.data.pairfile.lines import PairFileError
 from judgekit.data.votes import NO_VOTE, Votes, positions
 from judgekit.people.labelling.votefile import Vote, VoteFile, checked_annotator, standing, votes_of
-from judgekit.records import SWAPPED, PreferencePair, unique_items
+from judgekit.records import SWAPPED, PreferencePair, fingerprint_of, unique_items
 from judgekit.stats import Number, cluster_bootstrap, cluster_sums, share_of
 
 AGREEMENT_STEP = 10  # votes between two estimates of the agreement: so it never tells how others voted on one pair
@@ -262,5 +261,4 @@ def check_texts(votes: Mapping[tuple[str, str], Vote], pairs: Mapping[str, Prefe
 def _texts_hash(pair: PreferencePair) -> str:
     """A short hash of what is shown of a pair."""
     turns = [[turn.question, turn.response_a, turn.response_b] for turn in pair.turns]
-    shown = json.dumps([turns, pair.question, pair.response_a, pair.response_b])
-    return hashlib.sha256(shown.encode()).hexdigest()[:16]
+    return fingerprint_of(turns, pair.question, pair.response_a, pair.response_b)[:16]
