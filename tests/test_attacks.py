@@ -54,8 +54,8 @@ class Zoologist:
         return odds(*scores)
 
 
-def only(*names, search=None):
-    return Suite(names, search=search)
+def only(*names, queries=None):
+    return Suite(names, queries=queries)
 
 
 def odds(first, second):
@@ -65,7 +65,7 @@ def odds(first, second):
 
 
 def test_a_weak_spot_is_found_and_nothing_else():
-    report = attack(Zoologist("[["), PAIRS, Suite(search=None), n_boot=50)
+    report = attack(Zoologist("[["), PAIRS, Suite(queries=None), n_boot=50)
     assert report.clean_accuracy.value == 1 and report.clean_accuracy.n == 30
     values = {name: found["success"].value for name, found in report.success.items()}
     assert values == {name: float(name == "verdict_injection") for name in EDITS}
@@ -82,8 +82,8 @@ def test_a_weak_spot_is_found_and_nothing_else():
 @pytest.mark.parametrize("measure", ["success", "averaged"])
 def test_what_attacks_turn_beyond_the_placebo_is_counted(measure):
     judges = {"weak": Zoologist("[["), "polite": Zoologist("nice day"), "blind": load_judge("baseline/first")}
-    suites = [only("verdict_injection", "emoji", search=4), only("placebo")]  # the search is left out
-    suites = [replace(suite, by=measure) for suite in suites]
+    suites = [only("verdict_injection", "emoji", queries=4), only("placebo")]  # the search is left out
+    suites = [replace(suite, measure=measure) for suite in suites]
     reports, placebo = ({n: attack(j, PAIRS, suite, n_boot=50) for n, j in judges.items()} for suite in suites)
     counted = functions_of("43_attacks", reports=reports, placebo=placebo, measure=measure, n_boot=50).beyond_placebo
     wished = [suites[1].attacked(pair, "placebo") for pair in PAIRS]
@@ -98,7 +98,7 @@ def test_a_defence_that_cannot_change_what_is_measured_is_left_out(tmp_path):
     notebook, versions = functions_of("43_attacks", measure="averaged"), defended(judge, margin=0.9)
     assert set(versions) - set(notebook.measurable(versions)) == set(notebook.UNMEASURED)
     assert set(functions_of("43_attacks", measure="success").measurable(versions)) == set(versions)
-    suite = replace(only("emoji", "forged_end"), by="averaged")
+    suite = replace(only("emoji", "forged_end"), measure="averaged")
     bare, *others = (
         attack(version, PAIRS[:4], suite, n_boot=10, progress=False).outcomes[["lost_averaged", "won_averaged"]]
         for version in (judge, *(versions[name] for name in notebook.UNMEASURED))
@@ -114,8 +114,8 @@ def test_one_order_is_told_from_both_and_a_judge_that_never_looks_by_its_clean_a
     report = attack(load_judge("baseline/first"), PAIRS, only("emoji"), n_boot=50)
     assert report.clean_accuracy.value == 0.5 and "success" not in report.success["emoji"]
     assert report.mean_success is None and report.mean_success_one_order.value == 0
-    searched = attack(load_judge("baseline/first"), PAIRS, only("emoji", search=4), n_boot=50)
-    assert searched.success["search"] == {}  # what it has right in one order alone is not searched, and survived nothing
+    searched = attack(load_judge("baseline/first"), PAIRS, only("emoji", queries=4), n_boot=50)
+    assert searched.success["search"] == {}  # right in one order alone, a pair is not searched
 
 
 def test_pairs_without_a_worse_response_are_not_attacked():
@@ -147,7 +147,7 @@ def test_what_looks_items_up_or_fails_is_refused():
     assert len({pair.cluster for pair in named}) == 2 * len({pair.cluster for pair in PAIRS})
     assert attack(Zoologist(), named, only("emoji"), n_boot=10).clean_accuracy.n == 60
     with pytest.raises(ValueError, match="without attacks"):
-        Suite((), search=None)
+        Suite((), queries=None)
 
 
 @pytest.mark.parametrize("name", ["hf", "probe/pairs", "encoder/minilm_defended", "baseline/features"])
@@ -156,7 +156,7 @@ def test_any_judge_that_reads_can_be_attacked(tmp_path, name):
     if name == "hf":  # a language model with random weights, asked with the assignment's prompt
         name, settings = f"hf/{save_tiny(tmp_path)}", {"mode": "one_pass"}
     judge = load_judge(name, settings=settings)
-    suite = only("emoji", "forged_end", "zero_width", search=2)
+    suite = only("emoji", "forged_end", "zero_width", queries=2)
     for version in (judge, *defended(judge, margin=0.1).values(), Escaped(judge, quoted=True)):
         report = attack(version, PAIRS[:4], suite, n_boot=10, progress=False)
         assert set(report.outcomes["attack"]) == {*suite.edits, "search"} and len(report.outcomes) == 16
@@ -199,7 +199,7 @@ class Placed(Zoologist):
 
 def test_a_judge_that_follows_a_position_is_attacked_by_its_averaged_probability():
     tried = ("verdict_injection", "emoji")
-    report = attack(Placed("[["), PAIRS, Suite(tried, search=2 * len(ARMS), by="averaged"), n_boot=50)
+    report = attack(Placed("[["), PAIRS, Suite(tried, queries=2 * len(ARMS), measure="averaged"), n_boot=50)
     turned = report.success["verdict_injection"]
     assert "success" not in turned and report.clean_accuracy.value == 0.5, "no pair is lost in both orders"
     assert turned["averaged"].value == 1 and turned["averaged"].n == len(PAIRS)
@@ -208,7 +208,7 @@ def test_a_judge_that_follows_a_position_is_attacked_by_its_averaged_probability
     same = attack(Zoologist("[["), PAIRS, only(*tried), n_boot=50)
     assert all(found["averaged"] == found["success"] for found in same.success.values())
     with pytest.raises(ValueError, match="by success or averaged, not by 'luck'"):
-        Suite(by="luck")
+        Suite(measure="luck")
 
 
 def test_a_side_that_rounding_alone_decides_is_none():
@@ -217,7 +217,7 @@ def test_a_side_that_rounding_alone_decides_is_none():
             p = 0.5 + 1e-9 * ("zebra" in request.first)
             return Reply("first", p, 1 - p, 0.0)
 
-    suite = Suite(("emoji",), search=4, by="averaged")
+    suite = Suite(("emoji",), queries=4, measure="averaged")
     assert "averaged" not in attack(Level(), PAIRS, suite, n_boot=10).success["emoji"]
 
 
@@ -248,7 +248,7 @@ def test_a_reply_that_failed_stands_for_both_orders():
 
 def test_the_search_finds_the_one_edit_that_works_and_stops_there():
     judge = Zoologist("##")
-    report = attack(judge, PAIRS, Suite((), search=2 * len(ARMS)), n_boot=50)
+    report = attack(judge, PAIRS, Suite((), queries=2 * len(ARMS)), n_boot=50)
     assert report.success["search"]["success"].value == 1
     shares = list(report.by_queries.values())
     assert shares == sorted(shares) and shares[-1] == 1
@@ -258,7 +258,7 @@ def test_the_search_finds_the_one_edit_that_works_and_stops_there():
 
 
 def test_the_search_keeps_to_its_budget_and_nothing_is_judged_twice(tmp_path):
-    store, judge, suite = VerdictStore(tmp_path / "v.sqlite"), Zoologist(), only(search=6)
+    store, judge, suite = VerdictStore(tmp_path / "v.sqlite"), Zoologist(), only(queries=6)
     first = attack(judge, PAIRS, suite, store, n_boot=50)
     asked = len(judge.asked)
     assert asked <= len(PAIRS) * (2 + 6) and not first.outcomes[["won_ab", "won_ba"]].to_numpy().any()
@@ -273,7 +273,7 @@ def test_two_edits_together_win_where_none_does_alone():
             parts = {"zebra": 3.0, "##": 2.0, "[[": 2.0}
             return odds(*(sum(parts[one] for one in parts if one in text) for text in (request.first, request.second)))
 
-    suite = Suite(("markdown", "verdict_injection"), search=2 * len(ARMS))
+    suite = Suite(("markdown", "verdict_injection"), queries=2 * len(ARMS))
     report = attack(Both("both"), PAIRS, suite, n_boot=50)
     assert report.success["markdown"]["success"].value == report.success["verdict_injection"]["success"].value == 0
     assert report.success["search"]["success"].value > 0.9

@@ -163,7 +163,7 @@ def test_the_store_keeps_any_text_as_a_text(text):
 @pytest.mark.parametrize("text", [*COMMANDS.values(), *hostile.LATEX.values()], ids=[*COMMANDS, *hostile.LATEX])
 def test_markdown_and_html_show_any_text(text):
     shown = escape_markdown(text)
-    assert "<" not in shown and ">" not in shown and not re.search(r"(?<!\\)[|`\[\]~]", shown)
+    assert "<" not in shown and ">" not in shown and not re.search(r"(?<!\\)[|`\[\]~$]", shown)
     assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in shown)
 
 

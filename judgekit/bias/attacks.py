@@ -27,7 +27,7 @@ OUTCOMES = (
     *("lost_averaged", "won_averaged", "tried"),  # by `value_of`; whether this attack was tried on the pair
 )
 MEASURES = ("success", "success_one_order", "tied", "averaged")
-By = Literal["success", "averaged"]  # what decides that a pair is turned: the verdicts of both orders, or `value_of`
+Measure = Literal["success", "averaged"]  # whether a pair is turned: by the verdicts of both orders, or `value_of`
 ARMS = tuple(name for name in EDITS if name not in REPLACING and name != "combined")
 PRIOR = 0.2  # standard deviation of what an edit is thought to bring before it was tried
 ByOrder: TypeAlias = Mapping[str, Verdict]  # verdicts on one pair
@@ -58,21 +58,21 @@ class Suite:
 
     edits: tuple[str, ...] = tuple(EDITS)  # names of `judgekit.bias.edits.EDITS`, or of its controls
     part: Part = "tested"  # of the wordings
-    search: int | None = 12  # verdicts a search may ask for on each pair, two for a trial of an edit; None: no search
+    queries: int | None = 12  # verdicts a search may ask for on each pair, two for a trial of an edit; None: no search
     seed: int = 0  # of the wordings drawn
-    by: By = "success"  # what a search aims at, and the mean is taken of
+    measure: Measure = "success"  # what a search aims at, and the mean is taken of
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.edits if name not in EDITS and name not in CONTROLS]:
             raise KeyError(f"no edit {unknown[0]!r}; {known_names(unknown[0], [*EDITS, *CONTROLS])}")
         if len(set(self.edits)) < len(self.edits):
             raise ValueError(f"an attack is named twice among {', '.join(self.edits)}")
-        if not self.edits and self.search is None:
+        if not self.edits and self.queries is None:
             raise ValueError("a suite without attacks")
-        if self.search is not None and self.search < 2:
+        if self.queries is not None and self.queries < 2:
             raise ValueError("a search needs two queries a pair at least")
-        if self.by not in get_args(By):
-            raise ValueError(f"an attack is judged by {' or '.join(get_args(By))}, not by {self.by!r}")
+        if self.measure not in get_args(Measure):
+            raise ValueError(f"an attack is measured by {' or '.join(get_args(Measure))}, not by {self.measure!r}")
 
     def attacked(self, pair: PreferencePair, name: str) -> PreferencePair:
         worse = worse_side(pair)
@@ -81,7 +81,7 @@ class Suite:
 
     def standing(self, pair: PreferencePair, verdicts: ByOrder) -> int:
         """1 where the worse response wins, -1 where it loses, else 0."""
-        if self.by == "averaged":
+        if self.measure == "averaged":
             return _side(value_of(pair, verdicts))
         given = {verdicts[order].verdict for order in ORDERS}
         return {pair.label: -1, SWAPPED[pair.label]: 1}.get(given.pop(), 0) if len(given) == 1 else 0
@@ -225,7 +225,7 @@ def search(ask: Asking, pairs: Pairs, clean: Sequence[ByOrder], suite: Suite) ->
     rng, gains = np.random.default_rng(suite.seed), {arm: list[float]() for arm in ARMS}
     targets = [Target(pair, value_of(pair, given), given) for pair, given in zip(pairs, clean, strict=True)]
     lost = [one for one in targets if suite.standing(one.pair, one.verdicts) < 0]
-    for spent in range(2, (suite.search or 0) + 1, 2):  # a trial asks in both orders
+    for spent in range(2, (suite.queries or 0) + 1, 2):  # a trial asks in both orders
         trials = []
         for target in lost:
             arm = None if target.queries else _next_edit(gains, target.tried, rng)
@@ -293,14 +293,14 @@ def attack(
         for (name, k, _), after in zip(edited, ask([pair for *_, pair in edited]), strict=True)
     ]
     by_queries: dict[int, float] = {}
-    if suite.search is not None:
+    if suite.queries is not None:
         targets = search(ask, chosen, clean, suite)
         found = list(zip(targets, clean, strict=True))
         rows += [_outcome(one.pair, "search", before, one.verdicts, bool(one.tried)) for one, before in found]
         needed = [one.queries or np.inf for one, before in found if suite.standing(one.pair, before) < 0]
-        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in range(2, suite.search + 1, 2) if needed}
+        by_queries = {q: float(np.mean([n <= q for n in needed])) for q in range(2, suite.queries + 1, 2) if needed}
     outcomes = pd.DataFrame(rows, columns=list(OUTCOMES))
     success = {str(name): success_of(part, n_boot, seed) for name, part in outcomes.groupby("attack", sort=False)}
-    mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in (suite.by, MEASURES[1]))
+    mean, in_one_order = (mean_success(outcomes, measure, n_boot, seed) for measure in (suite.measure, MEASURES[1]))
     right_before = clean_accuracy(outcomes, n_boot, seed)
     return AttackReport(judge.name, outcomes, success, mean, in_one_order, right_before, by_queries)

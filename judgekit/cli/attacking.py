@@ -50,7 +50,7 @@ def attack(
         raise Stop(BAD_INPUT, f"{pairs}: {said}")
     queries = (0 if attacks else 12) if queries is None else queries
     try:
-        suite = suites.Suite(tuple(attacks or suites.Suite.edits), search=queries or None)
+        suite = suites.Suite(tuple(attacks or suites.Suite.edits), queries=queries or None)
     except (KeyError, ValueError) as bad:
         raise Stop(BAD_INPUT, f"--attack, --queries: {bad.args[0]}") from None
     asked = loaded_judge(judge, settings, quiet)

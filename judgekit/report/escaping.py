@@ -78,11 +78,12 @@ def _escape(text: str) -> str:
 def escape_markdown(text: object) -> str:
     """Any text as a cell of a Markdown table that shows it as it is.
 
-    >>> escape_markdown("a|b <i>")
-    'a\\\\|b &lt;i&gt;'
+    >>> escape_markdown("a|b <i> $5")
+    'a\\\\|b &lt;i&gt; &#36;5'
     """
     text = "".join(f"U+{ord(c):04X}" if _kind(c) == "hidden" else c for c in str(text))
-    return re.sub(r"([\\`*_~\[\]|])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
+    shown = html.escape(" ".join(text.split()), quote=False).replace("$", "&#36;")  # two of them would begin a formula
+    return re.sub(r"([\\`*_~\[\]|])", r"\\\1", shown)
 
 
 def _tears(text: str, end: int) -> bool:
