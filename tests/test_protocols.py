@@ -196,7 +196,7 @@ def test_turns_and_voters_choose_what_is_scored():
 def test_the_majority_is_that_of_the_voters_asked():
     votes = {"expert_1": "A", "expert_2": "A", "author_0": "B", "author_1": "B"}
     verdicts, pairs = items_of("AA", labels="t", votes=votes)
-    asked = Protocol("p", gold="majority", voters="experts")
+    asked = Protocol("p", reference="majority", voters="experts")
     assert references_of(pairs, asked) == {"0": ["A"]}
     assert references_of(pairs, replace(asked, voters="all")) == {"0": []}
     assert references_of(pairs, Protocol("p")) == {"0": ["tie"]}

@@ -26,7 +26,7 @@ class Protocol:
     forced: bool = False  # whether the set allows no ties: a judge that ties all the same is read by `forced_verdict`
     votes: bool = False  # whether every single vote is an item (MT-bench) rather than the label
     # Where votes are no items: the set's label, the majority of the voters asked for, or `paper5_labels`.
-    gold: Literal["label", "majority", "paper5"] = "label"
+    reference: Literal["label", "majority", "paper5"] = "label"
     turn: Literal[None, 1, 2] = None  # of the conversation that is scored (None for all)
     voters: Literal["all", "experts", "authors"] = "all"  # whose votes count (MT-bench)
     conflict: Literal["opposite", "any"] = "opposite"  # of two verdicts, which makes a tie of them (`joined_verdict`)
@@ -78,13 +78,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 # Paper [5]: one order; what cannot be parsed is a tie, and a tie on a set without ties is wrong.
 SINGLE: dict[str, Any] = {"rule": "forward", "unparsed": "tie", "forced": False}
-PAPER5 = {"pandalm": SINGLE | {"gold": "paper5"}, "autoj": {}, "mtbench": SINGLE, "llmbar": SINGLE}
+PAPER5 = {"pandalm": SINGLE | {"reference": "paper5"}, "autoj": {}, "mtbench": SINGLE, "llmbar": SINGLE}
 # FastChat's agreement with people: experts only; the two orders joined, inconsistent ones as ties. Its published
 # verdicts are joined already, hence "taken". S2 leaves out every comparison with a tie on either side.
 S1: dict[str, Any] = {"votes": True, "voters": "experts", "rule": "joined", "conflict": "any", "unparsed": "dropped"}
 S2 = S1 | {"ties": "dropped", "labels": ("A", "B")}
 BY_TURN = {"experts": {"voters": "experts"}, "authors": {"voters": "authors"}, "s1": S1, "s2": S2}
-MAJORITY = TWO_WAY | {"votes": False, "gold": "majority", "ties": "reference_dropped"}
+MAJORITY = TWO_WAY | {"votes": False, "reference": "majority", "ties": "reference_dropped"}
 
 
 def _named_protocols() -> dict[str, Protocol]:
@@ -156,14 +156,14 @@ def references_of(pairs: Pairs, protocol: Protocol) -> dict[str, list[str]]:
     """Item id to the labels that it is scored against: one, one per vote where votes are items, none where left out."""
     wanted = [pair for pair in pairs if protocol.turn in (None, len(pair.turns) + 1) and pair.label_kind != "missing"]
     references: dict[str, list[str]] = {pair.item_id: [] for pair in pairs}
-    if protocol.gold == "paper5":
+    if protocol.reference == "paper5":
         return references | {item_id: [label] for item_id, label in paper5_labels(wanted).items()}
     for pair in wanted:
         votes = chosen_votes(pair, protocol.voters)
         if protocol.votes:
             labels: list[str | None] = [*votes.values()]
         else:
-            labels = [majority_label(votes) if protocol.gold == "majority" else pair.label]
+            labels = [majority_label(votes) if protocol.reference == "majority" else pair.label]
         references[pair.item_id] = [label for label in labels if label is not None]
     return references
 
