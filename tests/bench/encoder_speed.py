@@ -73,7 +73,7 @@ def plain_loop(judge, requests, limit, batch=32):
         vectors = (model(**inputs).last_hidden_state * weights).sum(1) / weights.sum(1)
         vectors = torch.nn.functional.normalize(vectors, dim=-1).numpy()
         counts = inputs["attention_mask"].sum(1).tolist()
-        replies = judge.compare(rows, dict(zip(keys, zip(vectors, counts, strict=True), strict=True)))
+        replies = judge._compared(rows, dict(zip(keys, zip(vectors, counts, strict=True), strict=True)))
         verdicts += [reply.verdict for reply in replies]
     return verdicts
 

@@ -35,7 +35,7 @@ def operations(judge, requests):
     config = judge.encoder.model.config
     texts = {("question", request.asked) for request in requests}
     texts |= {("response", text) for request in requests for text in (request.first, request.second)}
-    lengths = np.array([len(judge.ids_of(*text)) for text in texts], float)
+    lengths = np.array([len(judge._ids(*text)) for text in texts], float)
     width, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
     return layers * (2 * lengths.sum() * (4 * width**2 + 2 * width * inner) + 4 * width * (lengths**2).sum())
 
