@@ -307,6 +307,15 @@ def test_another_training_in_a_folder_leaves_nothing_of_the_one_before(tmp_path,
     assert not (folder / "training.json").exists(), "else these weights would pass for those of the training before"
 
 
+def test_a_base_that_others_trained_is_known_by_its_files(tmp_path, tiny):
+    """At ec959123 a training.json without our key ended in a KeyError."""
+    base = shutil.copytree(tiny, tmp_path / "base")
+    (base / "training.json").write_text('{"epochs": 3}')
+    report = train(tmp_path / "judge", base=str(base), steps=2)
+    (base / "training.json").unlink()
+    assert train(tmp_path / "again", base=str(base), steps=2)["key"] == report["key"]
+
+
 UPPER = {"layers": (1,), "target_modules": ("q_proj", "down_proj")}
 
 

@@ -274,11 +274,16 @@ def test_a_kernel_that_ends_is_one_sentence(project, capsys):
 
 def test_one_run_is_made_by_one_process(project, monkeypatch):
     folder = project / "outputs" / "sample"
-    folder.mkdir(parents=True)
+    (folder / "results").mkdir(parents=True)
+    (folder / "results" / "10_count.json").write_text("{}")
+    (project / "params" / "sample" / "kept.yaml").write_text(
+        "10_count: counts for hours\n"
+    )  # the models that ship are due
     with open(folder / ".lock", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(WorkflowError, match="made by another process"):
             workflow.make_run("sample", 1)
+    assert not [*folder.rglob("*minilm*")], "the other process may be copying it"
     with pytest.raises(WorkflowError, match="no run is called 'smaple'; params/ has sample"):
         workflow.make_run("smaple", 1)
 
