@@ -4,14 +4,19 @@ import re
 import unicodedata
 from collections import Counter
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from notebook_functions import functions_of
+from notebook_functions import code_of, functions_of
+from scipy.special import ndtr
 
+from judgekit import stats
 from judgekit.data.catalogue import load_set, questions_of_tests
 from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise
 from judgekit.data.cleaning.texts import language_of
+from judgekit.data.paths import project_root
 from judgekit.records import PreferencePair, Response, Turn
 
 ACCENTED = "Quels élèves étaient présents à la fête de l'école, et où sont-ils allés après le dîner ?"
@@ -63,6 +68,20 @@ def test_pairs_that_say_nothing_go_and_others_stay(fields, reason, detail):
     kept, dropped = cleaned(pairs, min_chars=4, max_chars=100)
     assert dropped == ([Dropped("second", "authored", reason, detail)] if reason else [])
     assert kept == (pairs[:1] if reason else pairs)
+
+
+@pytest.mark.parametrize(
+    ("test", "question"),
+    [
+        ("What is the capital of France?", "Ｗｈａｔ ｉｓ the capital of France?"),  # full width
+        ("What is the capital of France?", "What is the cap\u00adital of France\u200b?"),  # what nobody sees
+        ("Find the first office in Gießen.", "ﬁnd the ﬁrst oﬃce in GIESSEN"),
+        ("😀➕😀＝？", "😀➕😀＝？ "),  # no word at all
+    ],
+)
+def test_a_test_question_is_known_however_its_letters_are_written(test, question):
+    kept, dropped = cleaned([pair("in", question), pair("out", "Another question?")], [("there", test)])
+    assert ids(kept) == ["out"] and dropped == [Dropped("in", "authored", "test question", "there")]
 
 
 @pytest.mark.parametrize(
@@ -267,3 +286,24 @@ def test_no_training_question_is_a_test_question():
     assert before & asked, "the corpus shares questions with the test sets: that is why it is cleaned"
     assert not {plain(p.question) for p in kept} & asked
     assert len(kept) + len(dropped) == len(pairs) and kept
+
+
+def test_nothing_to_drop_and_nothing_to_audit_are_shown_as_such():
+    """Cells of 10 and 11 that tabulate findings, where there is none."""
+    names = ("10_clean_preferences", "11_audit_benchmarks")
+    cells = [text for name in names for text, _ in code_of(project_root() / "notebooks" / f"{name}.ipynb")]
+    dropped = next(text for text in cells if "pd.DataFrame(dropped" in text and "kept, dropped = clean(" in text)
+    space = {
+        "pd": pd,
+        "clean": clean,
+        "pairs": [pair()],
+        "validation": [],
+        "test_index": QuestionIndex([]),
+        "limits": {},
+    }
+    exec(dropped, space | {"max_per_prompt": 1, "seed": 0})
+    told = next(text for text in cells if "told = looks[" in text)
+    items = pd.DataFrame({"set": [], "label": [], "prompt": []})
+    space = {"pd": pd, "np": np, "stats": stats, "ndtr": ndtr, "loaded": {}, "items": items, "MIN_LABELS": 60}
+    exec(told, space)
+    assert space["told"].empty

@@ -92,6 +92,15 @@ def test_a_number_says_which_is_better(tmp_path, name):
     assert [pair.label for pair in pairs] == [label for _, label in meant]
 
 
+def test_true_and_false_and_numbers_of_any_length_are_labels(tmp_path, capsys):
+    row = {"q": "Q", "a": "x", "b": "y", "l": True}
+    maps = ["--map=question=q,response_a=a,response_b=b,label=l", "--label", "true=A", "--label", "false=B"]
+    code, pairs = convert(tmp_path, [row, row | {"l": False}], *maps)
+    assert code == 0 and [pair.label for pair in pairs] == ["A", "B"]
+    assert convert(tmp_path, [row | {"l": 10**400}], *maps)[0] == 2
+    assert "'1000000" in capsys.readouterr().err
+
+
 def test_what_both_share_is_the_conversation(tmp_path):
     context = said("Hi", "Hello", "Q")
     row = ROWS["ultrafeedback"] | {"chosen": [*context, said("", "a")[1]], "rejected": [*context, said("", "b")[1]]}

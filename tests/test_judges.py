@@ -397,6 +397,11 @@ def test_a_registered_judge_is_loaded(registered):
         ("[Reply('first', '0.9', '0.1', '0')]", "a sum of 1, or None; ['0.9', '0.1', '0'] came"),
         ("[Reply('first', 0.8, 0.8, 0.2)]", "a sum of 1, or None; [0.8, 0.8, 0.2] came"),
         ("[Reply('first', float('nan'), 0.5, 0.5)]", "a sum of 1, or None; [nan, 0.5, 0.5] came"),
+        ("[Reply('first', score_first=float('nan'))]", "finite int or float, or None; [nan, None, None, None] came"),
+        (
+            "[Reply('first', score_first=__import__('numpy').float32(1))]",
+            "scores and counts of tokens to be finite int",
+        ),
         ("[Reply('first', raw={'a': 1})]", "expected raw to be text or None; {'a': 1} came"),
     ],
 )
@@ -407,6 +412,9 @@ def test_what_a_registered_judge_replied_instead_of_replies_is_told(registered, 
     rows = [{"id": 7, "question": "[Reply('first', 0.7, 0.3)]", "response_a": "x", "response_b": "y"}]
     code, (row,), _ = judge_file("own/odd", "--order", "ab", rows=rows)
     assert code == 0 and row["p_tie"] == 0  # who allows no tie need not say so
+    rows = [{"id": 7, "question": "[Reply('first', 1.005, 0.0, -9e-7)]", "response_a": "x", "response_b": "y"}]
+    code, (row,), _ = judge_file("own/odd", "--order", "ab", rows=rows)  # `judgekit score` refused what this wrote
+    assert code == 0 and (row["p_a"], row["p_b"], row["p_tie"]) == (1, 0, 0)
 
 
 def test_a_base_that_is_not_the_packages_is_refused(tmp_path, judge_file, monkeypatch):

@@ -304,6 +304,31 @@ def test_no_window_holds_more_than_the_rate():
     assert times[-1] - times[0] < 20
 
 
+def test_what_holds_of_a_judge_holds_of_all_its_chunks(serve):
+    """A file is judged in chunks: none asks again what several pairs share, and all have one rate."""
+    server, judge = serve(), judge_of(strategy="single", requests_per_minute=3.0)
+    assert [judge.judge([REQUEST])[0].calls for _ in range(2)] == [2, 0] and sum(server.asked.values()) == 2
+    judge.judge([Request("Which?", "another right", REQUEST.second)])
+    assert sum(server.asked.values()) == 3 == len(judge.budget.sent)
+
+
+def test_what_no_server_heard_costs_nothing(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    judge = judge_of(max_total_tokens=20_000)
+    assert "connection failed" in judge.judge([REQUEST])[0].raw
+    assert (judge.budget.tokens_in, judge.budget.tokens_out) == (0, 0)
+
+
+def test_a_draft_that_makes_the_next_prompt_too_long_is_paid_for_once(serve):
+    server = serve(respond=lambda body, _: good_reply(body, "word " * 900))
+    store = VerdictStore(":memory:")
+    for _ in range(3):
+        (verdict,) = run(judge_of(strategy="self_reference", max_characters=3000), pairs(1), store)
+        assert verdict.status == "error" and "PromptTooLong" in verdict.raw
+    assert sum(server.asked.values()) == 1
+
+
 def test_a_budget_is_never_exceeded(serve):
     server = serve()
     judge = judge_of(max_total_tokens=20_000, max_tokens=1000)

@@ -102,12 +102,25 @@ BAD_TABLES = {
 }
 BAD_FILES = {  # with its name: for the tests of the command
     "array in lines": ("p.jsonl", json.dumps([PAIR], indent=1), ["line 1", "JSON array"]),
-    "second of a list": ("p.json", json.dumps([PAIR, {"question": "Q"}], indent=1), ["line", "response_a", "missing"]),
+    "second of a list": (
+        "p.json",
+        json.dumps([PAIR, {"question": "Q"}], indent=1),
+        ["row 2 (line 6)", "response_a", "missing"],
+    ),
+    "an id twice in a line": ("p.json", f"[{GOOD},{GOOD}]", ["row 2 (line 1)", "'id'", "'x'", "in row 1"]),
     "no gzip in .gz": ("p.jsonl.gz", GOOD, ["gzip"]),
     "cut gzip": ("p.jsonl.gz", gzip.compress(GOOD.encode())[:-12], ["gzip"]),
     **{name: ("p.jsonl", *bad) for name, bad in BAD_LINES.items()},
     **{name: ("p.csv", *bad) for name, bad in BAD_TABLES.items()},
 }
+
+
+def test_rows_of_a_list_have_ids_of_their_own_though_they_share_a_line(tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text(
+        json.dumps([{name: PAIR[name] for name in ("response_a", "response_b")} | {"question": word} for word in "uvw"])
+    )
+    assert [(pair.item_id, pair.question) for pair in read_pairs(path)] == [("1", "u"), ("2", "v"), ("3", "w")]
 
 
 def test_files_that_cannot_be_opened(tmp_path, monkeypatch):

@@ -74,6 +74,13 @@ def test_prediction_powered_rates_hold_the_truth(n_labelled, n_other):
     helped((found.low, found.high), (alone.low, alone.high), truth, n_labelled < n_other)
 
 
+def test_where_nothing_varies_an_interval_is_that_of_so_many_equal_votes():
+    found = ppi.mean_of(np.full((20, 3), [0.0, 0.5, 1.0]))
+    assert (
+        (found.low <= found.value).all() and (found.high - found.low > 0.1).all() and found.low[1] < 0.5 < found.high[1]
+    )
+
+
 @cache
 def true_strengths():
     return ranking.fit(population()[0].mean(0))[:-1]

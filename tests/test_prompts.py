@@ -179,6 +179,7 @@ def test_the_version_of_a_file_is_its_content_wherever_it_is_named_from(tmp_path
         (OWN, OWN_RATING, r"mine.txt: kind is 'pair' and format 'rating'; 'single' goes with 'rating' alone"),
         (OWN, OWN_SINGLE, r"mine.txt: kind is 'single' and format 'brackets'; 'single' goes with 'rating'"),
         ("needs: reference", "flow: swap", r"mine.txt: there is no '@@ call synthesis pair', and flow is 'swap'"),
+        (OWN, OWN + OWN[OWN.index("@@ call") :].replace("verdict pair", "notes pair"), r"'@@ call notes' is the last"),
         ("{answer_b}", "b", r"mine.txt: '@@ user' of the verdict does not show {answer_b}"),
         ("{answer_ref}", "{answer_c}", r"nothing fills answer_c"),
         ("needs: reference\n", "", r"{answer_ref} is empty without 'needs: reference' in the head"),

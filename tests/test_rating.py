@@ -54,6 +54,18 @@ def folder(reader, tmp_path):
     return tmp_path / "rater"
 
 
+def test_a_rater_that_was_being_replaced_is_none_rather_than_two_in_one(reader, folder, monkeypatch):
+    def killed(probe, place):
+        if place.name == ASPECTS[1]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("judgekit.inside.rating.save_probe", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_rater(rater_on(reader, seed=1), folder)
+    with pytest.raises(RaterError, match=r"rater\.json"):
+        load_rater(folder)
+
+
 @pytest.mark.parametrize("classes", [(0, 1), (1, 2, 3, 4, 5)])
 def test_a_rating_is_that_of_each_probe_by_itself(reader, classes):
     rater = rater_on(reader, classes)

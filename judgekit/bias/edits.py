@@ -43,10 +43,6 @@ def _after(question: str, response: str, wording: str, rng: np.random.Generator)
     return f"{response}\n\n{wording}"
 
 
-def _before(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
-    return f"{wording}\n\n{response}"
-
-
 def _confident(question: str, response: str, wording: str, rng: np.random.Generator) -> str:
     """Says that it is certain, and drops its hedges."""
 
@@ -127,7 +123,7 @@ EDITS: dict[str, Callable[[str, str, Any, np.random.Generator], str]] = {
     "refusal": _replaced,
     "empty": _replaced,
     "correct_assertion": _after,
-    "authority": _before,
+    "authority": lambda question, response, wording, rng: f"{wording}\n\n{response}",
     "confident_tone": _confident,
     "emoji": _with_emoji,
     "markdown": _with_markdown,

@@ -95,7 +95,7 @@ def _own(paths: list[str] | None, labels: list[str] | None) -> _Format:
 def _converted(path: Path, form: _Format, left_out: Counter[str]) -> Iterator[Fields]:
     """The rows of a file as ``judgekit judge`` reads them; ``left_out`` counts those that no such row can hold, by why.
 
-    Their id is that of the row, else its line, and the number of the pair where a row has several; PairFileError else.
+    Their id is that of the row, or its number, and the number of the pair where a row has several; or PairFileError.
     """
     for place, row in records(path, ()):
         label = _label(row, form, place)
@@ -140,7 +140,8 @@ def _label(row: Fields, form: _Format, place: Place, of: str = "label") -> str |
             value = float(value)
     if value in (None, "") or value != value:  # a number that is none
         return None
-    word = f"{value:.15g}" if isinstance(value, int | float) else str(value)
+    value = str(value).lower() if isinstance(value, bool) else value  # as JSON has it
+    word = f"{value:.15g}" if isinstance(value, float) else str(value)
     if word not in meant and split is not None and isinstance(value, int | float):
         return "A" if value < split else "B" if value > split else "tie"
     if word not in meant:

@@ -136,6 +136,7 @@ class Rater:
 
 def save_rater(rater: Rater, folder: str | Path) -> None:
     """Write a rater: its probes, each in a folder of its own, then ``rater.json``. One that is there is replaced."""
+    (Path(folder) / _CONFIG).unlink(missing_ok=True)  # probes of two raters are none, where this is killed
     config = _Config(format=1, aspects=list(rater.aspects), about=rater.about)  # names that may be folders
     for aspect, probe in rater.probes.items():
         save_probe(probe, Path(folder) / aspect)

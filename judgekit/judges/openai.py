@@ -14,12 +14,13 @@ from pydantic.dataclasses import dataclass
 
 from judgekit.judges.base import Request
 from judgekit.judges.generative import DEFAULT, Ask, AskedJudge, Completion, Stream
-from judgekit.judges.server import Budget, ChatClient, ChatError, ServerSettings, server_of
+from judgekit.judges.server import Budget, ChatClient, ServerSettings, server_of
 from judgekit.prompts import load_strategy
 from judgekit.records import Reply, fingerprint_of
 
 _FORMAT = 3  # 1 read replies that were cut off, 2 marks that stand by the way
 _TOP_LOGPROBS = 20
+_REMEMBERED = 100_000  # completions that several requests share
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class OpenAIJudge(AskedJudge):
             self._paid |= {key: Completion(text, 0, 0) for key, text in json.loads(reply.earlier or "{}").items()}
 
     def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
+        self._paid = dict(list(self._paid.items())[-_REMEMBERED:])
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget, self._paid)
         numbers = range(len(requests)) if wanted is None else wanted
         for replies in client.replies([requests[n] for n in numbers], partial(self._reply, client), self.failed):
@@ -84,7 +86,7 @@ class OpenAIJudge(AskedJudge):
                 ask = steps.send((completion, now))
         except StopIteration as ended:
             return ended.value
-        except ChatError as failure:
+        except Exception as failure:  # a prompt that is too long, too: what was answered before it is paid for
             return replace(self.failed(client.told(failure)), earlier=json.dumps(answered) if answered else None)
 
     async def _completed(self, client: ChatClient, ask: Ask) -> Completion:

@@ -94,8 +94,8 @@ class ServerSettings:
 class RateLimit:
     """At most so many in any window of seconds (a leaky bucket lets through twice its rate within one)."""
 
-    def __init__(self, most: float, window: float = _WINDOW) -> None:
-        self._most, self._window, self._taken = most, window, deque[float]()
+    def __init__(self, most: float, window: float = _WINDOW, taken: deque[float] | None = None) -> None:
+        self._most, self._window, self._taken = most, window, deque[float]() if taken is None else taken
         self._turn = asyncio.Lock()
 
     async def take(self) -> None:
@@ -112,7 +112,7 @@ class Budget:
     """What a run may cost: a request is let through only if its longest completion would stay within it."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._settings = settings
+        self._settings, self.sent = settings, deque[float]()  # when: a rate holds for all clients of a judge
         self.tokens_in = self.tokens_out = self.in_flight = 0
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
@@ -185,12 +185,12 @@ class ChatClient:
     """Asks one model of one server, up to and without ``/chat/completions``, within rates and budget; for one run."""
 
     def __init__(
-        self, base_url: str, key: Secret, model: str, settings: ServerSettings, budget: Budget, known: Any = ()
+        self, base_url: str, key: Secret, model: str, settings: ServerSettings, budget: Budget, known: Any = None
     ) -> None:
         self._key, self._model, self._settings, self._budget = key, model, settings, budget
-        self._rate = RateLimit(settings.requests_per_minute)
+        self._rate = RateLimit(settings.requests_per_minute, taken=budget.sent)
         self._without: dict[str, str | None] = {}
-        self._known: dict[Any, Any] = dict(known)  # what `once` made, by its key
+        self._known: dict[Any, Any] = {} if known is None else known  # what `once` made, by its key
         self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._stopped: str | None = None
         self._failed_in_a_row, self._resume_at = 0, 0.0
@@ -317,7 +317,8 @@ class ChatClient:
         except openai.APIStatusError as status:
             self._raise_for(status.status_code, status.response.text, status.response.headers, body)
         except openai.APIConnectionError as broken:
-            raise Passing(f"the connection failed ({self._said(broken.__cause__ or broken)})", billed=True) from None
+            sent = not isinstance(broken.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+            raise Passing(f"the connection failed ({self._said(broken.__cause__ or broken)})", billed=sent) from None
         return self._read(response, reserved, time.perf_counter() - started)
 
     def _said(self, what: object) -> str:

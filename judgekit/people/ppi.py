@@ -28,7 +28,7 @@ def _around_rate(value: Floats, error: Floats, freedom: int, power: Array = 0.0)
     ends = odds_interval(np.where(inside, value, 0.5), error, freedom)
     alike = proportion_interval(np.clip(value, 0, 1), freedom + 1)
     plain = np.where(error > 0, (value - half, value + half), alike)
-    low, high = (np.where(inside, *both) for both in zip(ends, plain, strict=True))
+    low, high = (np.where(inside & (error > 0), *both) for both in zip(ends, plain, strict=True))
     return Estimate(value, low, high, np.broadcast_to(power, np.shape(value)))
 
 

@@ -122,11 +122,6 @@ def _spoken(pattern: re.Pattern[str], text: str, read: Callable[[str], Parsed]) 
     return _AMBIGUOUS if bare.status == "ok" and bare != whole else whole
 
 
-def _parse_brackets(text: str) -> Parsed:
-    """The assignment's prompts on pairs: ``[[A]]``, ``[[B]]`` or ``[[C]]``."""
-    return _spoken(BRACKETS, _ECHO.sub("", text), _verdict)
-
-
 def _parse_rating(text: str) -> Parsed:
     """The assignment's prompt on single responses: ``Rating: [[n]]``, from 1 to 10."""
     parsed = _spoken(_RATING, text, lambda mark: Parsed(None, "ok", (float(mark),)))
@@ -215,7 +210,7 @@ def read_objects(text: str) -> list[tuple[int, dict[str, Any] | None]]:
 
 
 FORMATS: dict[str, Callable[[str], Parsed]] = {
-    "brackets": _parse_brackets,
+    "brackets": lambda text: _spoken(BRACKETS, _ECHO.sub("", text), _verdict),  # [[A]], [[B]], [[C]]: the assignment's
     "rating": _parse_rating,
     "llmbar": _parse_llmbar,
     "letter": _parse_letter,

@@ -220,6 +220,8 @@ def _calls(file: str, head: dict[str, str], sections: Sections, wording: dict[st
     kind, first = head["kind"], {(call.name, call.view): call for call in reversed(calls)}
     if (verdict := first.get(("verdict", kind))) is None:
         raise PromptError(f"{file}: there is no '@@ call verdict {kind}', and kind is {kind!r}")
+    if calls[-1].name not in ("verdict", "with_reference", "synthesis"):
+        raise PromptError(f"{file}: '@@ call {calls[-1].name}' is the last, whose reply would be read as the verdict")
     if head.get("flow") == "swap" and ("synthesis", "pair") not in first:
         raise PromptError(f"{file}: there is no '@@ call synthesis pair', and flow is 'swap'")
     if (kind == "single") != (head["format"] == "rating"):

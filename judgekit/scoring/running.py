@@ -5,6 +5,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, product
+from math import isfinite
 from typing import Any
 
 from judgekit.data.progress import progress_bar
@@ -141,7 +142,8 @@ def _is_distribution(p: Sequence[Any]) -> bool:
 
 def _sound(reply: Any) -> Reply:
     """What a judge replied to a request; where that is no reply, an error that says what was expected and what came."""
-    p = [getattr(reply, name, None) for name in ("p_first", "p_second", "p_tie")]
+    p: list[Any] = [getattr(reply, name, None) for name in ("p_first", "p_second", "p_tie")]
+    numbers = [getattr(reply, name, None) for name in ("score_first", "score_second", "tokens_in", "tokens_out")]
     if not isinstance(reply, Reply):
         wrong = f"expected a judgekit.records.Reply; {reply!r:.80} came"
     elif reply.status not in STATUSES or (reply.verdict is None) == (reply.status == "ok"):
@@ -151,6 +153,12 @@ def _sound(reply: Any) -> Reply:
         wrong = f"expected p_first, p_second and p_tie to be probabilities with a sum of 1, or None; {p!r:.80} came"
     elif not isinstance(reply.raw, str | None):
         wrong = f"expected raw to be text or None; {reply.raw!r:.80} came"
-    else:
-        return replace(reply, p_tie=p[2])
+    elif not all(each is None or (isinstance(each, int | float) and isfinite(each)) for each in numbers):
+        wrong = f"expected scores and counts of tokens to be finite int or float, or None; {numbers!r:.80} came"
+    elif p == [None] * 3:
+        return reply
+    else:  # within rounding, which no file of verdicts may show
+        p = [max(0.0, each) for each in p]
+        first, second, tie = (each / (sum(p) if abs(sum(p) - 1) > 1e-6 else 1) for each in p)
+        return replace(reply, p_first=first, p_second=second, p_tie=tie)
     return Reply(None, status="error", raw=wrong)

@@ -44,6 +44,7 @@ def score(
     sums = _sums_of(table, protocol, both)
     counted = sums["confusion"].sum(0)  # a tie that nobody labelled or said, where it counts, has no F1
     labels = [one for i, one in enumerate(LABELS) if one in protocol.labels and counted[i].any() | counted[:, i].any()]
+    labels = labels or list(protocol.labels)  # all are ties, and these do not count them
     drawn = stats.resampled_together(sums, n_boot, seed)
 
     def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False) -> Number:

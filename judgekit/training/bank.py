@@ -37,7 +37,7 @@ class AnswerBank:
 
 def share_of(question: str, salt: str = "calibration") -> float:
     """A number in [0, 1) that depends on the words of a question alone: what parts of the bank are cut by."""
-    digest = hashlib.sha256(f"{salt}:{normalise(question)}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{salt}:{normalise(question)}".encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:8], 16) / 16**8
 
 

@@ -29,7 +29,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class PairRow:
     """One row of a user's file as a pair; ``pair.item_id`` is the id as text, ``cluster_id`` a hash of the prompt."""
 
-    id: str | int  # as given; the line number where the row has none
+    id: str | int  # as given; the number of the line or row where it has none
     pair: PreferencePair
     place: Place  # where the row begins
     form: Literal["response_a/response_b", "chosen/rejected"]
@@ -163,10 +163,10 @@ def read_pairs(path: str | Path) -> list[PreferencePair]:
     be gzipped (``.gz``); or Parquet (``.parquet``), its rows counted from 1. A row takes at most 8 MiB, unpacked.
 
     A row is ``question``, ``response_a``, ``response_b`` (text; empty is allowed), and optionally ``id`` (text or a
-    whole number, the line number by default), ``reference`` and ``label`` (``A``, ``B`` or ``tie`` in any case), or
-    ``votes`` (an object from annotator to label; without a label their majority is the label). Or it is ``prompt``,
-    ``chosen``, ``rejected``; the chosen response is then A, and the label is A. Of these and of ``question`` each is a
-    text or a list of ``{"role", "content"}`` messages. Other fields are ignored.
+    whole number; by default the line's, or in a list the row's), ``reference`` and ``label`` (``A``, ``B`` or ``tie``
+    in any case), or ``votes`` (an object from annotator to label; without a label their majority is it). Or it is
+    ``prompt``, ``chosen``, ``rejected``; the chosen response is then A, and the label is A. Of these and of
+    ``question`` each is a text or a list of ``{"role", "content"}`` messages. Other fields are ignored.
     """
     return [row.pair for row in iterate_unique_rows(path)]
 
@@ -180,7 +180,7 @@ def iterate_unique_rows(path: str | Path) -> Iterator[PairRow]:
             put = "INSERT INTO ids VALUES (?, ?) ON CONFLICT DO UPDATE SET line = line RETURNING line"
             ((line,),) = seen.execute(put, (row.pair.item_id, row.place.line)).fetchall()
             if line != row.place.line:
-                earlier = replace(row.place, line=line).at
+                earlier = replace(row.place, line=line, aside="").at
                 raise row.place.error(f"is {row.id!r:.80}, which also stands in {earlier}", "id")
             yield row
 

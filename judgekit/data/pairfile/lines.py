@@ -42,6 +42,7 @@ class Place:
     path: Path
     line: int | None = None
     unit: str = "line"
+    aside: str = ""  # where that is
 
     def __str__(self) -> str:
         name = str(self.path)
@@ -51,7 +52,7 @@ class Place:
     @property
     def at(self) -> str:
         """``line 7``."""
-        return f"{self.unit} {self.line}"
+        return f"{self.unit} {self.line}{self.aside}"
 
     def error(self, complaint: str, field: str | None = None) -> PairFileError:
         """A `PairFileError` about this line or one of its fields."""
@@ -158,9 +159,9 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
-    """The objects of a JSON list, each with the line it begins in; JSON lines if the file is no list."""
+    """The objects of a JSON list, each with its number (and line, which several may share); else JSON lines."""
     text = "".join(read for _, read in decoded_lines(path, LIST_BYTES, LIST_BYTES))
-    line, counted = 1, 0
+    row, line, counted = 0, 1, 0
     position = _after_blanks(text, 0)
     if text[position : position + 1] != "[":
         yield from _json_records(path)
@@ -168,10 +169,9 @@ def _list_records(path: Path) -> Iterator[tuple[Place, Fields]]:
     position = _after_blanks(text, position + 1)
     more = text[position : position + 1] != "]"
     while more:
-        line, counted = line + text.count("\n", counted, position), position
-        place = Place(path, line)
-        value, end = _bounded(text, position, place)
-        yield place, value
+        row, line, counted = row + 1, line + text.count("\n", counted, position), position
+        value, end = _bounded(text, position, Place(path, line))
+        yield Place(path, row, "row", f" (line {line})"), value
         position = _after_blanks(text, end)
         if text[position : position + 1] not in (",", "]"):
             place = Place(path, line + text.count("\n", counted, position))
