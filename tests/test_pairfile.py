@@ -105,7 +105,7 @@ BAD_FILES = {  # with its name: for the tests of the command
     "second of a list": (
         "p.json",
         json.dumps([PAIR, {"question": "Q"}], indent=1),
-        ["row 2 (line 6)", "response_a", "missing"],
+        ["row 2 (line 8)", "response_a", "missing"],
     ),
     "an id twice in a line": ("p.json", f"[{GOOD},{GOOD}]", ["row 2 (line 1)", "'id'", "'x'", "in row 1"]),
     "no gzip in .gz": ("p.jsonl.gz", GOOD, ["gzip"]),
