@@ -182,9 +182,11 @@ def test_ties_of_either_side_leave_s2_and_count_in_s1():
     assert s2["coverage"].value == pytest.approx(1 / 6)
 
 
-def test_ties_alone_have_scores_under_a_protocol_that_does_not_count_them():
+def test_ties_alone_have_no_mean_over_labels_under_a_protocol_that_does_not_count_them():
     found = score(*items_of("tt", "tt", labels="tt"), "judgebench", **QUICK)
-    assert found["macro_f1"].value == 0 and 0 <= found["accuracy"].value <= 1
+    assert found["accuracy"].value == 1 and not {"macro_f1", "precision", "recall", "balanced_accuracy"} & set(found)
+    one = score(*items_of("tt", "AA", labels="tA"), "judgebench", **QUICK)
+    assert one["macro_f1"].value == one["balanced_accuracy"].value == 1
 
 
 def test_turns_and_voters_choose_what_is_scored():

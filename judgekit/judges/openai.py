@@ -20,7 +20,6 @@ from judgekit.records import Reply, fingerprint_of
 
 _FORMAT = 3  # 1 read replies that were cut off, 2 marks that stand by the way
 _TOP_LOGPROBS = 20
-_REMEMBERED = 100_000  # completions that several requests share
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class OpenAIJudge(AskedJudge):
             self._paid |= {key: Completion(text, 0, 0) for key, text in json.loads(reply.earlier or "{}").items()}
 
     def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
-        self._paid = dict(list(self._paid.items())[-_REMEMBERED:])
+        self._paid = dict(list(self._paid.items())[-100_000:])  # a bound on memory
         client = ChatClient(self.base_url, self.key, self.model, self.settings, self.budget, self._paid)
         numbers = range(len(requests)) if wanted is None else wanted
         for replies in client.replies([requests[n] for n in numbers], partial(self._reply, client), self.failed):

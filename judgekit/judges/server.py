@@ -317,7 +317,7 @@ class ChatClient:
         except openai.APIStatusError as status:
             self._raise_for(status.status_code, status.response.text, status.response.headers, body)
         except openai.APIConnectionError as broken:
-            sent = not isinstance(broken.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+            sent = not isinstance(broken.__cause__, httpx2.ConnectError)  # else no server took it
             raise Passing(f"the connection failed ({self._said(broken.__cause__ or broken)})", billed=sent) from None
         return self._read(response, reserved, time.perf_counter() - started)
 

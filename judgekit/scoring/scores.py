@@ -1,6 +1,7 @@
 """Every metric of a judge on a set, with its interval."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,7 @@ def score(
     sums = _sums_of(table, protocol, both)
     counted = sums["confusion"].sum(0)  # a tie that nobody labelled or said, where it counts, has no F1
     labels = [one for i, one in enumerate(LABELS) if one in protocol.labels and counted[i].any() | counted[:, i].any()]
-    labels = labels or list(protocol.labels)  # all are ties, and these do not count them
+    means = {"macro_f1": 2, "precision": 0, "recall": 1} if labels else {}  # ties alone may not count
     drawn = stats.resampled_together(sums, n_boot, seed)
 
     def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False) -> Number:
@@ -52,14 +53,14 @@ def score(
 
     scores = {
         "accuracy": number("credit", stats.share_of),
-        "macro_f1": number("confusion", lambda s: metrics.macro(s, labels)[2]),
-        "precision": number("confusion", lambda s: metrics.macro(s, labels)[0]),
-        "recall": number("confusion", lambda s: metrics.macro(s, labels)[1]),
+        **{key: number("confusion", partial(lambda n, s: metrics.macro(s, labels)[n], n)) for key, n in means.items()},
         "balanced_accuracy": number("confusion", lambda s: metrics.balanced_accuracy(s, labels)),
         "kappa": number("confusion", metrics.cohen_kappa, spec=".3f", signed=True),
         "mcc": number("confusion", metrics.matthews_correlation, spec=".3f", signed=True),
         "coverage": number("coverage", stats.share_of),
     }
+    if not labels:
+        del scores["balanced_accuracy"]
     if both:
         shares = [name for name in ("agreement", "consistency", "first_rate") if sums[name][:, 1].any()]
         scores |= {name: number(name, stats.share_of) for name in shares}

@@ -86,7 +86,7 @@ _Text = Annotated[StrictStr, AfterValidator(_not_blank)]
 class Question(BaseModel):
     """A row of a question file; the same option may stand twice, as in some items of GPQA."""
 
-    id: Id = None  # the line number where none was given
+    id: Id = None  # the number of the line or row where none was given
     question: _Text
     options: Annotated[list[_Text], BeforeValidator(_options)] | None = None
     reference: StrictStr | None = None  # kept beside the response and shown to nobody

@@ -28,13 +28,13 @@ def variants(question: str) -> set[str]:
     count, and the first block does when it names the task (six words; a Chinese word has about two characters).
     """
     seen = (char for char in unicodedata.normalize("NFKC", question) if unicodedata.category(char) != "Cf")
-    found = {""}  # full width, ligatures and soft hyphens may stand for plain text; what has no words is itself
+    found = {""}
     for text in [question] if question.isascii() else [question, "".join(seen).casefold()]:
         whole = normalise(re.sub(r"(?im)^input:", "", text))
         first = normalise(re.split(r"\n\s*\n|\n(?=input:)", text.strip(), maxsplit=1, flags=re.I)[0])
         length = len(re.findall(r"\S+", first)) - len(re.findall(f"[{UNSPACED}]", first)) / 2
         found |= {whole, first} if length >= MIN_BLOCK else {whole}
-    return found - {""} or {question.strip()} - {""}
+    return found - {""} or {question.strip()} - {""}  # what has no words is itself
 
 
 # --- languages: English, Chinese and others are told apart by script and by the commonest words; others not reliably
