@@ -27,8 +27,6 @@ ROUNDING = 1e-12  # below it a difference of resamples is one of floating-point 
 BLOCK = 10_000_000  # multiplicities drawn at once: 80 MB
 KEPT = 3 * BLOCK  # multiplicities kept for the next judge: a byte each, so 30 MB
 
-# ---------------------------------------------------------------- sums and draws
-
 
 def ratio(numerator: Array, denominator: Array) -> Floats:
     """Element-wise quotient, with 0/0 counted as 0 (scikit-learn's ``zero_division=0``)."""
@@ -101,9 +99,6 @@ def resampled_together(parts: Mapping[str, Floats], n_boot: int, seed: int) -> d
     ends = np.cumsum([values.shape[1] for values in flat.values()])
     pieces = np.split(drawn, ends[:-1], axis=1)
     return {name: piece.reshape(n_boot, *parts[name].shape[1:]) for name, piece in zip(parts, pieces, strict=True)}
-
-
-# ---------------------------------------------------------------- one interval
 
 
 def interval(
@@ -222,9 +217,6 @@ def two_sided_p(differences: Array, n_clusters: int) -> float:
     return float(2 * stdtr(n_clusters - 1, ndtri(share) * np.sqrt((n_clusters - 1) / n_clusters)))
 
 
-# ---------------------------------------------------------------- intervals and tests by formula
-
-
 def proportion_interval(value: Any, n: Any) -> tuple[Any, Any]:
     """Wilson's interval of a proportion of independent items: low, high.
 
@@ -338,9 +330,6 @@ def prompt_folds(clusters: Array, n_folds: int = 5, seed: int = 0) -> npt.NDArra
     return np.random.default_rng(seed).permutation(len(names))[index] % n_folds
 
 
-# ---------------------------------------------------------------- probabilities and scores
-
-
 def outcome_logits(difference: Array, log_nu: Array) -> Floats:
     """Unnormalised log-probabilities of A, B and tie, shape (..., 3): Davidson's (1970) model of comparisons with ties.
 
@@ -432,9 +421,6 @@ def _paired_scores(x: Array, y: Array, weight: Array | None) -> tuple[Floats, Fl
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("a score is missing or infinite: leave the item out first")
     return x, y, np.ones(x.shape[-1]) if weight is None else np.asarray(weight, float)
-
-
-# ---------------------------------------------------------------- a value with its interval
 
 
 @dataclass(frozen=True)
