@@ -54,6 +54,9 @@ def test_votes_on_both_orders_of_two_models_meet():
     assert (with_ties.value, with_ties.n) == (pytest.approx(1 / 3), 3)
     assert (without.value, without.n) == (1, 1)
     assert vote_agreement(pairs, turn=2, voters="all", **QUICK).n == 1
+    again = [*pairs[:1], voted("3", {"expert_1": "B", "expert_1#2": "B"}, models=("n", "m"))]
+    others = vote_agreement(again, **QUICK)
+    assert (others.value, others.n) == (0, 3), "expert 1, who voted three times, is not compared with herself"
     with pytest.raises(ValueError, match="no two votes"):
         vote_agreement(pairs, turn=2, **QUICK)
 
@@ -91,7 +94,7 @@ def test_pairs_of_ones_own_are_compared_by_themselves():
 def test_agreement_of_passing_voters():
     table = agreements([voted("0", {"x": "A", "y": "A"}), voted("1", {"y": "B", "z": "A"})])
     assert list(table.index) == [("everyone_all_turns", f"{how}_ties") for how in ("with", "without")]
-    assert (table.iloc[0].value, table.iloc[0].n) == (0.5, 6)  # A, A, B, A on the same comparison: six meetings
+    assert (table.iloc[0].value, table.iloc[0].n) == (0.6, 5)  # A, A, B, A: five meetings, as y does not meet y
     with pytest.raises(ValueError, match="no two votes"):
         agreement_table([voted("0", {"x": "A"})], **QUICK)
 

@@ -88,21 +88,19 @@ def vote_agreement(
     """Share of comparisons of two people's votes on one question, turn and pair of models that agree (MT-bench).
 
     ``ties``: whether ties count as a verdict (FastChat's S1); otherwise a comparison with a tie on either side is left
-    out (S2). The same two models were shown in both orders there, as two items: votes on both meet here.
+    out (S2). The same two models were shown in both orders there, as two items: two people's votes on both meet here.
     """
-    by_matchup: dict[tuple[str, str], list[str]] = {}
-    meet = matchup_of if _meets_once(pairs) else lambda pair: (pair.item_id, False)
-    for pair in pairs:
-        if turn not in (None, len(pair.turns) + 1):
-            continue
-        key, turned = meet(pair)
-        votes = chosen_votes(pair, voters).values()
-        by_matchup.setdefault((pair.cluster, key), []).extend(SWAPPED[vote] if turned else vote for vote in votes)
+    once, by_matchup = _meets_once(pairs), dict[tuple[str, str], list[tuple[str, str]]]()
+    for pair in (pair for pair in pairs if turn in (None, len(pair.turns) + 1)):
+        key, turned = matchup_of(pair) if once else (pair.item_id, False)
+        for who, vote in chosen_votes(pair, voters).items():
+            cast = (who.split("#")[0] if once else who, SWAPPED[vote] if turned else vote)  # judge#2 is judge
+            by_matchup.setdefault((pair.cluster, key), []).append(cast)
     compared = [
         (question, one == other)
         for (question, _), votes in by_matchup.items()
-        for one, other in combinations(votes, 2)
-        if ties or "tie" not in (one, other)
+        for (who, one), (rival, other) in combinations(votes, 2)
+        if who != rival and (ties or "tie" not in (one, other))
     ]
     if not compared:
         raise ValueError("no two votes on the same comparison")
