@@ -65,6 +65,16 @@ def test_models_find_labels_and_annotators_under_their_keys_whatever_the_names_a
     assert found.skill["annotator-0"] == pytest.approx(turned.skill["zoe"], abs=0.02)
 
 
+@pytest.mark.parametrize("one_coin", [False, True])
+def test_labels_that_an_annotator_never_met_play_no_part_in_its_skill(one_coin):
+    """Before, a third of the skill of who saw two labels of three was missing."""
+    codes = np.repeat([[0], [1], [2]], 40, 0) * np.ones((1, 4), int)
+    codes[::10, 0] = (codes[::10, 0] + 1) % 3
+    codes[1::5, 3] = 1 - codes[1::5, 3]  # right on four of five
+    codes[80:, 3] = NO_VOTE
+    assert dawid_skene(votes_of(codes), one_coin).skill["a3"] == pytest.approx(0.8, abs=0.01)
+
+
 def test_an_item_without_votes_gets_the_shares_of_the_classes(planted):
     hidden = np.zeros(planted.votes.codes.shape, bool)
     hidden[3] = True

@@ -78,17 +78,19 @@ def dawid_skene(votes: Votes, one_coin: bool = False) -> Consensus:
     r"""Dawid and Skene (1979), Applied Statistics 28: a confusion matrix for every annotator, by EM.
 
     ``one_coin``: one rate of right votes per annotator, errors spread evenly (Zhang et al. 2016, JMLR 17). The skill is
-    the expected rate of right votes. Matrices of annotators with few votes are fitted to noise.
+    the expected rate of right votes over the labels that it met. Matrices from few votes are fitted to noise.
     """
     from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
-    def right_rates(model: Any) -> Floats:
-        share, right = model.priors_ / model.priors_.sum(), np.zeros(len(votes.annotators))
-        for (worker, label), column in model.errors_.fillna(0.0).iterrows():
-            right[worker] += float(share[label] * column[label])
-        return right
+    def right_rates(model: Any) -> Any:
+        (task, _), (worker, _) = map(pd.factorize, np.nonzero(votes.given))
+        share = (pd.crosstab(worker, model.labels_.loc[task].to_numpy()) > 0) * model.priors_
+        right = pd.Series({key: column[key[1]] for key, column in model.errors_.iterrows()}).unstack()
+        return (share * right).sum(axis=1) / share.sum(axis=1)
 
-    return _fitted(votes, (OneCoinDawidSkene if one_coin else DawidSkene)(n_iter=100), right_rates)
+    if one_coin:
+        return _fitted(votes, OneCoinDawidSkene(n_iter=100), lambda model: model.skills_)
+    return _fitted(votes, DawidSkene(n_iter=100), right_rates)
 
 
 def glad(votes: Votes) -> Consensus:
