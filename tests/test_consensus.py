@@ -107,6 +107,9 @@ def test_crowdlab_refuses_rows_of_others_and_items_without_a_vote(planted):
     hidden[7] = True
     with pytest.raises(ValueError, match="item-7: no vote"):
         crowdlab(planted.votes.masked(hidden), planted.judge)
+    alone = planted.votes.given & (planted.votes.given.cumsum(1) > 1)
+    with pytest.raises(ValueError, match="no item has two votes"):
+        crowdlab(planted.votes.masked(alone), planted.judge)
 
 
 def test_an_annotator_is_no_part_of_what_it_is_measured_by():

@@ -1,11 +1,13 @@
 """Pairs of one's own in notebooks: a set is `file:PATH` there, or one sentence says what its pairs lack."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from notebook_functions import code_of, functions_of, run_cells
 
+from judgekit.data import paths
 from judgekit.data.catalogue import load_set
 from judgekit.data.paths import project_root
 from judgekit.judges import load_judge
@@ -35,6 +37,19 @@ def test_votes_on_pairs_of_ones_own_are_read_with_ties_or_without(own):
     assert (whole.key, decided.key, whole.name) == ("own", "own_decided", own)
     assert len(whole.votes.items) == 12 and len(decided.votes.classes) == 2
     assert voted_set("sample_natural:decided").key == "sample_natural_decided"
+
+
+def test_of_two_votes_on_each_item_one_is_predicted_without_crowdlab(tmp_path, monkeypatch, capsys):
+    """Before, notebook 60 ended with an error of cleanlab's: with one vote hidden, nobody meets anybody."""
+    pairs = [pair for pair in load_set("sample_natural")[:40] if len(pair.votes) > 1]
+    pairs = [replace(pair, votes=dict(list(pair.votes.items())[:2])) for pair in pairs]
+    write_own(tmp_path / "two.pairs.jsonl", pairs, "votes")
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    name, stating = f"file:{tmp_path / 'two.pairs.jsonl'}", ["baseline/features"] * 2
+    space = run_cells("60_human_consensus", 8, voted=[name], stating=stating, judges={}, known=[], draws=1)
+    scored = {key.split(".")[2] for key in space["numbers"] if "hidden_accuracy" in key}
+    assert scored == {"majority", "dawid_skene", "dawid_skene_one_coin", "glad", "mace"}
+    assert "no item keeps two votes when one is hidden" in capsys.readouterr().out
 
 
 def test_a_set_without_kinds_is_named(own):

@@ -149,13 +149,15 @@ def crowdlab(votes: Votes, probabilities: ClassProbabilities, seed: int = 0) -> 
 
     with :math:`q_{ijk} = P` where annotator :math:`j` voted :math:`k` and :math:`(1 - P) / (K - 1)` elsewhere,
     :math:`P` the mean agreement with the consensus on items of several votes; cleanlab gives the weights. ValueError
-    where the probabilities are not of the items of the votes in their order, or an item has no vote.
+    where the probabilities are not of the items of the votes in their order, an item has no vote, or none has two.
     """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
     values = aligned(votes, probabilities)
     if not votes.given.any(1).all():
         raise ValueError(f"{votes.items[int(np.argmin(votes.given.any(1)))]}: no vote; keep `Votes.voted()` only")
+    if not (votes.given.sum(1) > 1).any():
+        raise ValueError("no item has two votes: CROWDLAB has nothing to weigh people and the judge by")
     votes = votes.voted()
     with seeded(seed):
         table = get_label_quality_multiannotator(
