@@ -115,7 +115,8 @@ def interval(
     """A statistic of items with its interval (none for one prompt): the items' clusters, prompts, are resampled.
 
     The percentile interval of the cluster bootstrap, at levels that allow for few prompts (`expanded_level`), and with
-    a width where all resamples are equal: a rate of 0 or 1 gets Wilson's interval of as many prompts.
+    a width where all resamples are equal: a rate of 0 or 1 gets Wilson's interval of as many prompts. Resamples in
+    which the statistic is undefined (NaN) are left out; ValueError where it is undefined for the items themselves.
 
     ``statistic``: with ``values`` maps their sums, shape ``(..., *rest)``, to (...), such as `share_of`; without, how
     often each item counts, shape (..., n_items), to (...): ``partial(kendall, x, y)``. ``clusters``: prompt of each
@@ -176,7 +177,8 @@ def _weighted_bootstrap(statistic: Statistic, clusters: Array, n_boot: int, seed
 
 def interval_of(value: Any, statistics: Array, n_clusters: int, signed: bool = False) -> tuple[float, float]:
     """The one place where a value and its resamples, of ``n_clusters`` prompts, become low and high; NaN for one."""
-    if n_clusters < 2:  # all resamples are the same, which tells nothing
+    statistics = np.asarray(statistics)[~np.isnan(statistics)]
+    if n_clusters < 2 or not len(statistics):  # all resamples are the same, which tells nothing
         return math.nan, math.nan
     level = expanded_level(n_clusters)
     low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])

@@ -32,8 +32,9 @@ def test_kappa_and_alpha_of_the_worked_examples():
     assert fleiss_kappa(sums) == pytest.approx(0.210, abs=5e-4)
     rows = [[-1 if word == "." else int(word) - 1 for word in line.split()] for line in KRIPPENDORFF_2011.splitlines()]
     assert alpha(np.array(rows).T, 5) == pytest.approx(0.743, abs=5e-4)
-    agreed = rating_counts([[1, 1]] * 4, 3)
-    assert fleiss_kappa(coincidences(agreed).sum(0)) == alpha([[1, 1]] * 4, 3) == 0, "nobody could have differed"
+    agreed, apart = (coincidences(rating_counts(rows, 3)).sum(0) for rows in ([[1, 1]] * 4, [[1, -1], [-1, 0]]))
+    undefined = [function(sums) for function in (fleiss_kappa, krippendorff_alpha) for sums in (agreed, apart)]
+    assert np.isnan(undefined).all(), "nobody could have differed, or nobody met"
     with pytest.raises(ValueError, match="codes 0 to 2"):
         rating_counts([[0, 3]], 3)
 
@@ -82,6 +83,15 @@ def test_annotators_by_hand():
         [voted("0", dict(zip("xyz", "AAB", strict=True))), voted("1", dict(zip("xyz", "BBA", strict=True)))]
     )
     assert ("z", "others") in alone.index and ("x", "others") not in alone.index  # whose others never agree
+
+
+def test_where_all_votes_are_the_same_there_is_no_kappa():
+    panel = [dict(zip("xyz", letters, strict=True)) for letters in ("AAA", "AAB", "AAA")]
+    found = agreements([voted(str(n), votes, str(n)) for n, votes in enumerate(panel)])
+    assert found["x_vs_y", "agreement"].value == 1 and ("x_vs_y", "kappa") not in found.index
+    assert found["x_vs_z", "kappa"].value == 0 and ("", "alpha") in found.index
+    found = agreements([voted(str(n), panel[0], str(n)) for n in range(3)])
+    assert {what for _, what in found.index} == {"majority", "others", "agreement"}
 
 
 def test_pairs_of_ones_own_are_compared_by_themselves():

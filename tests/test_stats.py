@@ -160,6 +160,16 @@ def test_one_prompt_has_no_interval(hits):
         assert (number.low, number.high, number.interval) == (None, None, None)
 
 
+def test_resamples_of_one_label_alone_have_no_kappa_and_are_left_out():
+    """Nineteen pairs agree on A and one on B, which every third resample lacks: before, those counted 0."""
+    codes, prompts = np.array([0] * 19 + [1]), [f"p{i}" for i in range(20)]
+    kappa = interval(metrics.cohen_kappa, prompts, metrics.confusion(codes, codes), n_boot=300, signed=True)
+    assert (kappa.value, kappa.low) == (1, pytest.approx(float(intervals.proportion_interval(1.0, 20)[0])))
+    assert np.isnan(intervals.interval_of(1.0, np.full(5, np.nan), 20)).all()
+    with pytest.raises(ValueError, match="value is nan"):
+        interval(metrics.cohen_kappa, prompts, metrics.confusion(0 * codes, 0 * codes), n_boot=20)
+
+
 def test_rounding_is_no_width():
     rounded = intervals.interval_of(2e-17, np.array([-2e-16, 0, 2e-16] * 10), 20, signed=True)
     assert rounded == intervals.interval_of(0.0, np.zeros(30), 20, signed=True)
@@ -234,7 +244,7 @@ def test_metrics_are_those_of_scikit_learn(items, labels):
         kappa = theirs.cohen_kappa_score(*read, labels=list(LABELS))
     assert metrics.macro(matrix, labels) == pytest.approx(macro[:3])
     assert metrics.accuracy(matrix) == pytest.approx(theirs.accuracy_score(reference, spoken))
-    assert metrics.cohen_kappa(matrix) == pytest.approx(np.nan_to_num(kappa))
+    assert metrics.cohen_kappa(matrix) == pytest.approx(kappa, nan_ok=True)
     assert (metrics.balanced_accuracy(matrix), metrics.matthews_correlation(matrix)) == pytest.approx((balanced, mcc))
 
 
@@ -249,7 +259,7 @@ def test_batches_of_matrices_give_each_matrix_its_own_value(batches):
         metrics.matthews_correlation,
         lambda m: metrics.macro(m)[2],
     ):
-        assert function(matrices) == pytest.approx([float(function(matrix)) for matrix in matrices])
+        assert function(matrices) == pytest.approx([float(function(matrix)) for matrix in matrices], nan_ok=True)
 
 
 def test_nothing_over_nothing_is_nothing():

@@ -59,16 +59,16 @@ def macro(matrix: Floats, labels: Sequence[str] = LABELS) -> tuple[Floats, ...]:
 
 
 def cohen_kappa(matrix: Floats) -> Floats:
-    """Cohen's kappa between reference and verdict, in [-1, 1]; items without a verdict are left out."""
+    """Cohen's kappa of reference and verdict, in [-1, 1] or NaN as below; items without a verdict are left out."""
     return _beyond_chance(matrix[..., :NO_VERDICT])
 
 
 def _beyond_chance(square: Floats) -> Floats:
-    """(observed - expected) / (1 - expected) with the two raters' own marginals; 0 where both are constant."""
+    """(observed - expected) / (1 - expected) with the two raters' own marginals; NaN where both are constant."""
     total = square.sum((-2, -1))
     observed = ratio(np.trace(square, axis1=-2, axis2=-1), total)
     expected = ratio((square.sum(-1) * square.sum(-2)).sum(-1), total**2)
-    return ratio(observed - expected, 1 - expected)
+    return np.where((total > 0) & (expected < 1), ratio(observed - expected, 1 - expected), np.nan)
 
 
 def balanced_accuracy(matrix: Floats, labels: Sequence[str] = LABELS) -> Floats:
@@ -130,7 +130,7 @@ def coincidences(counts: Array) -> Floats:
 
 
 def fleiss_kappa(coincidence: Floats) -> Floats:
-    """Fleiss' kappa from sums of `coincidences` of items that equally many rated, in [-1, 1]; 0 where nothing varies.
+    """Fleiss' kappa from sums of `coincidences` of items that equally many rated, in [-1, 1]; NaN if nothing varies.
 
     Fleiss (1971), Psychological Bulletin 76. The raters of one item need not be those of another.
     """
@@ -138,11 +138,11 @@ def fleiss_kappa(coincidence: Floats) -> Floats:
 
 
 def krippendorff_alpha(coincidence: Floats) -> Floats:
-    """Krippendorff's nominal alpha from sums of `coincidences`: 1 is perfect, 0 what chance gives or nothing varies.
+    """Krippendorff's nominal alpha from sums of `coincidences`: 1 is perfect, 0 what chance gives.
 
-    Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", University of Pennsylvania.
+    NaN where nothing varies. Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", U. of Pennsylvania.
     """
     apart, totals = 1 - np.eye(coincidence.shape[-1]), coincidence.sum(-1)
     observed = (coincidence * apart).sum((-2, -1)) * (totals.sum(-1) - 1)
     expected = (totals[..., :, None] * totals[..., None, :] * apart).sum((-2, -1))
-    return np.where(expected > 0, 1 - ratio(observed, expected), 0.0)
+    return np.where(expected > 0, 1 - ratio(observed, expected), np.nan)

@@ -1,6 +1,5 @@
 """Every metric of a judge on a set, with its interval."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,8 +28,8 @@ def score(
     (share of verdicts that could be read; of items that stay, under a protocol that drops some); with both orders
     ``agreement`` (right in both), ``consistency`` (of the pairs read in both orders, the share with one verdict, as the
     protocol reads it), ``consistency_kappa`` (Cohen's, of the same), ``first_rate`` (of the verdicts that are no tie,
-    the share for the response shown first), each left out where it has no case; with probabilities ``nll``, ``brier``,
-    ``ece`` (without interval). Dropped items leave every number and its ``n``, but their prompts are still drawn.
+    the share for the response shown first); with probabilities ``nll``, ``brier``, ``ece`` (without interval). What has
+    no case is left out. Dropped items leave every number and its ``n``, but their prompts are still drawn.
     """
     protocol = protocol_of(benchmark, protocol)
     table = item_table(verdicts, pairs, protocol)
@@ -48,31 +47,31 @@ def score(
     means = {"macro_f1": 2, "precision": 0, "recall": 1} if labels else {}  # ties alone may not count
     drawn = stats.resampled_together(sums, n_boot, seed)
 
-    def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False) -> Number:
-        return Number(*stats.cluster_bootstrap(sums[part], statistic, drawn=drawn[part], signed=signed), n=n, spec=spec)
+    def number(part: str, statistic: Statistic, spec: str = ".1%", signed: bool = False, of: int = n) -> Number | None:
+        """None where it is undefined, as a kappa of one label alone is."""
+        ends = stats.cluster_bootstrap(sums[part], statistic, drawn=drawn[part], signed=signed)
+        return None if np.isnan(ends[0]) else Number(*ends, n=of, spec=spec)
 
     scores = {
         "accuracy": number("credit", stats.share_of),
         **{key: number("confusion", partial(lambda n, s: metrics.macro(s, labels)[n], n)) for key, n in means.items()},
-        "balanced_accuracy": number("confusion", lambda s: metrics.balanced_accuracy(s, labels)),
+        "balanced_accuracy": number("confusion", lambda s: metrics.balanced_accuracy(s, labels)) if labels else None,
         "kappa": number("confusion", metrics.cohen_kappa, spec=".3f", signed=True),
         "mcc": number("confusion", metrics.matthews_correlation, spec=".3f", signed=True),
         "coverage": number("coverage", stats.share_of),
     }
-    if not labels:
-        del scores["balanced_accuracy"]
     if both:
-        shares = [name for name in ("agreement", "consistency", "first_rate") if sums[name][:, 1].any()]
-        scores |= {name: number(name, stats.share_of) for name in shares}
-        if read := int(sums["consistency"][:, 1].sum()):
-            scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f", signed=True)
-            scores |= {name: replace(scores[name], n=read) for name in ("consistency", "consistency_kappa")}
+        read = int(sums["consistency"][:, 1].sum())
+        for name in ("agreement", "consistency", "first_rate"):
+            if sums[name][:, 1].any():
+                scores[name] = number(name, stats.share_of, of=read if name == "consistency" else n)
+        scores["consistency_kappa"] = number("orders", metrics.cohen_kappa, spec=".3f", signed=True, of=read)
     if "losses" in sums:
         scores["nll"] = number("losses", lambda s: stats.ratio(s[..., 0], s[..., 2]), spec=".3f")
         scores["brier"] = number("losses", lambda s: stats.ratio(s[..., 1], s[..., 2]), spec=".3f")
         bins = sums["bins"].sum(0)  # resamples would lie too high, and never hold the zero of a calibrated judge
         scores["ece"] = Number(float(stats.expected_calibration_error(bins)), n=n, spec=".3f")
-    return scores
+    return {name: found for name, found in scores.items() if found}
 
 
 def _sums_of(table: pd.DataFrame, protocol: Protocol, both: bool) -> dict[str, Floats]:

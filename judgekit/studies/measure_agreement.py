@@ -48,9 +48,12 @@ def _panel_rows(pairs: Pairs, n_boot: int, seed: int) -> list[tuple[Any, ...]]:
         stems = {name.rstrip("0123456789") for name in (one, other)}
         people = f"{one}, {other.removeprefix(stems.pop() if len(stems) == 1 else '')}"
         matrix, two = metrics.confusion(codes[one], codes[other]), f"{one}_vs_{other}"
-        agreement = estimate(metrics.accuracy, prompts, matrix, spec=".1%")
-        kappa = estimate(metrics.cohen_kappa, prompts, matrix, spec=".3f")
-        rows += [(two, "agreement", people, "agreement", agreement), (two, "kappa", people, "Cohen's kappa", kappa)]
+        rows.append((two, "agreement", people, "agreement", estimate(metrics.accuracy, prompts, matrix, spec=".1%")))
+        if votes[[one, other]].stack().nunique() > 1:  # else chance alone would bring the same
+            kappa = estimate(metrics.cohen_kappa, prompts, matrix, spec=".3f")
+            rows.append((two, "kappa", people, "Cohen's kappa", kappa))
+    if votes.stack().nunique() == 1:
+        return rows
     sums = metrics.coincidences(metrics.rating_counts(pd.DataFrame(codes), len(LABELS)))
     fleiss = estimate(metrics.fleiss_kappa, prompts, sums, spec=".3f")
     alpha = estimate(metrics.krippendorff_alpha, prompts, sums, spec=".3f")
