@@ -260,28 +260,35 @@ def odds_interval(value: Any, error: Any, df: Array) -> tuple[Any, Any]:
     return expit(logit(value) - half), expit(logit(value) + half)
 
 
-def mean_interval(values: Array, weights: Array, cluster_index: Array) -> Ends:
+def mean_interval(values: Array, weights: Array, cluster_index: Array, proportion: bool = False) -> Ends:
     """Weighted mean of ``values``, shape (n_items,), with its 95 % interval over prompts: value, low, high."""
     share = np.asarray(weights, float) / np.sum(weights)
     value = float(np.clip(share @ values, np.min(values), np.max(values)))  # rounding may leave them
-    return influence_interval(value, share * (values - value), cluster_index)
+    return influence_interval(value, share * (values - value), cluster_index, share if proportion else None)
 
 
-def influence_interval(value: float, influence: Floats, cluster_index: Array) -> Ends:
+def influence_interval(value: float, influence: Floats, cluster_index: Array, share: Floats | None = None) -> Ends:
     """A statistic with its 95 % interval over prompts, from the centred influence of each item on it, (n_items,).
 
     Linearised, with Student's t (Cameron and Miller 2015, Journal of Human Resources 50); infinite ends for one prompt.
+    Where nothing varies, too, but for a proportion, of which each item has a ``share`` (they sum to one): Wilson's.
     """
     parts = np.bincount(cluster_index, influence)
     if (n := len(parts)) < 2:
         return value, -np.inf, np.inf
     half = t_quantile((1 + LEVEL) / 2, n - 1) * float(np.sqrt((parts**2).sum() * n / (n - 1)))
-    return value, value - half, value + half
+    if half > ROUNDING:
+        return value, value - half, value + half
+    sizes = np.zeros(n) if share is None else np.bincount(cluster_index, share)
+    wilson = np.count_nonzero(sizes) > 1
+    low, high = proportion_interval(value, 1 / (sizes**2).sum()) if wilson else (-np.inf, np.inf)
+    return value, float(low), float(high)
 
 
 def student_p(found: "Number", n_prompts: int) -> float:
     """Two-sided p-value of no difference, from the Student's interval of a difference (`mean_interval`)."""
-    error = (found.high - found.low) / (2 * t_quantile((1 + LEVEL) / 2, n_prompts - 1))
+    width = (found.high or 0.0) - (found.low or 0.0)  # none where nothing varies, or of one prompt
+    error = width / (2 * t_quantile((1 + LEVEL) / 2, n_prompts - 1))
     chance = 2 * stdtr(n_prompts - 1, -abs(found.value) / error) if error > 0 else found.value == 0 or n_prompts < 2
     return float(chance)
 

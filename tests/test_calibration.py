@@ -14,7 +14,7 @@ from judgekit.people.calibration.selective import certified, certify, coverages_
 from judgekit.people.planted import PlantedJudge, planted_cases
 from judgekit.records import PreferencePair, Verdict
 from judgekit.scoring.tables import load_judges
-from judgekit.stats import expected_calibration_error, prompt_folds, reliability_bins, student_p
+from judgekit.stats import expected_calibration_error, prompt_folds, proportion_interval, reliability_bins, student_p
 
 NOTEBOOK = functions_of("61_calibration")
 risk_coverage, risk_coverage_gain = NOTEBOOK.risk_coverage, NOTEBOOK.risk_coverage_gain
@@ -239,6 +239,11 @@ def test_each_prompt_counts_once_in_what_is_kept():
     assert found["coverage"].value == pytest.approx((1 / 3 + 1) / 2) and found["all_risk"].value == 0.5
     assert found["risk"].value == pytest.approx(1 / (1 / 3 + 1))
     assert "risk" not in kept_numbers(rows, np.zeros(4, bool))
+    right = cases([[0.9, 0.1]] * 5, [[1, 0]] * 5)
+    found = kept_numbers(right, np.arange(5) < 3)["risk"]  # no error on three prompts
+    assert (found.value, found.low, found.high) == (0, 0, pytest.approx(float(proportion_interval(0.0, 3)[1])))
+    same = paired(right, right)
+    assert (same.value, same.low, same.n, student_p(same, 5)) == (0, None, 5, 1)
 
 
 def test_thresholds_keep_the_share_they_are_named_by_and_what_one_half_certified_is_used_on_the_other():

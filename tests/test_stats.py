@@ -170,6 +170,17 @@ def test_resamples_of_one_label_alone_have_no_kappa_and_are_left_out():
         interval(metrics.cohen_kappa, prompts, metrics.confusion(0 * codes, 0 * codes), n_boot=20)
 
 
+def test_where_no_influence_is_left_a_proportion_has_wilsons_interval_and_nothing_else_any():
+    """Before, both had one without a width."""
+    ones, prompts = np.ones(12), np.repeat(range(4), 3)
+    assert intervals.mean_interval(0.1 * ones, ones, prompts)[1:] == (-np.inf, np.inf)
+    found = [intervals.mean_interval(value * ones, ones, prompts, proportion=True) for value in (0, 0.5)]
+    wilson = [intervals.proportion_interval(value, 4) for value in (0, 0.5)]
+    assert [ends[1:] for ends in found] == [pytest.approx(ends) for ends in wilson]
+    assert intervals.mean_interval(ones, prompts == 0, prompts, proportion=True)[1:] == (-np.inf, np.inf), "one prompt"
+    assert [intervals.student_p(intervals.Number(value), 4) for value in (0.0, 0.1)] == [1, 0]
+
+
 def test_rounding_is_no_width():
     rounded = intervals.interval_of(2e-17, np.array([-2e-16, 0, 2e-16] * 10), 20, signed=True)
     assert rounded == intervals.interval_of(0.0, np.zeros(30), 20, signed=True)

@@ -221,15 +221,16 @@ def measures(cases: Cases, n_bins: int = 10) -> dict[str, Number]:
     if cases.n_classes == 3:
         columns["tie_excess"] = cases.probabilities[:, 2] - cases.shares[:, 2]
     ends = {"ece": cells.absolute, "ece_debiased": cells.root}
-    ends |= {name: mean_interval(values, cases.weights, cases.cluster_index) for name, values in columns.items()}
+    for name, values in columns.items():
+        ends[name] = mean_interval(values, cases.weights, cases.cluster_index, proportion=name == "hit_rate")
     return {name: number(one, cases) for name, one in ends.items()}
 
 
 def number(ends: Ends, cases: Cases, spec: str = ".3f") -> Number:
-    """A `Number` of value, low and high; without an interval where one prompt gives none. Rates stay in [0, 1]."""
-    value, low, high = ends
+    """A `Number` of value, low and high; without an interval where the ends are infinite. Rates stay in [0, 1]."""
+    value, low, high, n = *ends, len(cases.items)
     low, high = (max(low, 0.0), min(high, 1.0)) if spec.endswith("%") and np.isfinite(high) else (low, high)
-    return Number(value, low, high, len(cases.items), spec) if np.isfinite(high) else Number(value, n=1, spec=spec)
+    return Number(value, low, high, n, spec) if np.isfinite(high) else Number(value, n=n, spec=spec)
 
 
 def log_losses(cases: Cases) -> Floats:

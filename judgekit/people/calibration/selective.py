@@ -86,13 +86,13 @@ def kept_numbers(cases: Cases, kept: Array) -> dict[str, Number]:
     size, losses = cases.prompt_weights, 1 - cases.hits
     share = size / size.sum()
     found = {
-        "coverage": mean_interval(kept.astype(float), size, cases.cluster_index),
-        "all_risk": mean_interval(losses, size, cases.cluster_index),
+        "coverage": mean_interval(kept.astype(float), size, cases.cluster_index, proportion=True),
+        "all_risk": mean_interval(losses, size, cases.cluster_index, proportion=True),
     }
     if (covered := float(share @ kept)) > 0:
         risk = float(share @ (losses * kept)) / covered
         influence = share * kept * (losses - risk) / covered
-        found["risk"] = influence_interval(risk, influence, cases.cluster_index)
+        found["risk"] = influence_interval(risk, influence, cases.cluster_index, share * kept / covered)
     return {name: number(ends, cases, ".1%") for name, ends in found.items()}
 
 
