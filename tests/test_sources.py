@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -168,6 +169,8 @@ class Upstream(BaseHTTPRequestHandler):
         # A connection that ends in mid-file, with and without a length the client could compare.
         once = name.startswith(("resumed", "again")) and len(self.server.asked) == 1
         self.wfile.write(content[: len(content) // 2] if once or name.startswith(("cut", "unsized")) else content)
+        if once and "held" in name:
+            self.rfile.read(1)  # until the client is gone
         self.close_connection = True
 
     def log_message(self, *_):
@@ -224,21 +227,42 @@ def test_a_cut_download_goes_on_where_it_ended(upstream, cache, name):
     assert cached_files(cache) == [name]
 
 
-def test_a_killed_download_leaves_nothing_that_is_taken_for_whole(upstream, cache):
+def kill_download(source, cache):
+    """Start the download of a file in a process of its own, and kill it when something is there."""
     code = (
         "import sys\nfrom pathlib import Path\nfrom judgekit.data.sources.fetching import Source, retrieve\n"
-        "values = ['n', 'n', 'n', 'r', 'c', 'endless.json', '0' * 64, 2**40, 'MIT', 'train', '']\n"
-        "retrieve(Source(*values), Path(sys.argv[1]) / 'endless.json', False)"
+        "path = Path(sys.argv[1])\n"
+        "values = ['n', 'n', 'n', 'r', 'c', path.name, sys.argv[2], int(sys.argv[3]), 'MIT', 'train', '']\n"
+        "retrieve(Source(*values), path, False)"
     )
-    process = subprocess.Popen([sys.executable, "-c", code, cache])
+    given = cache / source.mirror_path, source.sha256, str(source.bytes)
+    process = subprocess.Popen([sys.executable, "-c", code, *given])
     while not any(file.stat().st_size for file in cache.rglob("*") if file.is_file()):
         assert process.poll() is None
         time.sleep(0.05)
     process.kill()
     process.wait()
+
+
+def test_a_killed_download_leaves_nothing_that_is_taken_for_whole(upstream, cache):
+    kill_download(replace(pinned("endless.json"), sha256="0" * 64, bytes=2**40), cache)
     assert "endless.json" not in cached_files(cache)
     with pytest.raises(DataError):
         read_bytes(pinned("endless.json"))
+
+
+@pytest.mark.parametrize(("name", "damaged"), [("resumed.held", False), ("again.held", False), ("resumed.held", True)])
+def test_a_killed_download_goes_on_and_leaves_a_file_like_others(upstream, cache, name, damaged):
+    """At 83ba5504 it began anew, its temporary file stayed for good, and nobody else could read what was downloaded."""
+    kill_download(pinned(name), cache)
+    (left,) = (file for file in cache.rglob("*") if file.is_file())
+    if damaged:
+        left.write_bytes(b"x" * 100)
+    start = left.stat().st_size
+    assert name != left.name and read_bytes(pinned(name)) == CONTENT
+    assert upstream.ranges == [None, f"bytes={start}-"] + [None] * damaged and cached_files(cache) == [name]
+    (cache / "plain").touch()
+    assert (cache / pinned(name).mirror_path).stat().st_mode == (cache / "plain").stat().st_mode
 
 
 def test_a_mirror_only_file_without_a_mirror(cache):

