@@ -166,6 +166,8 @@ def test_the_supplement_lists_what_any_document_quotes_and_the_footer_counts_fil
     [
         ("members: [{name: X, share: 1, work: [a]}]", 'member 1 has no "reflection", or none of its kind'),
         ("members: [{name: X, share: 1, work: a, reflection: r}]", 'member 1 has no "work"'),
+        ("members: [{name: X, share: 1, work: [a], reflection: r, zh: {work: a}}]", 'member 1 has no "zh: work", or'),
+        ("members: [{name: X, share: 1, work: [a], reflection: r}]\nzh: X", r'team\.yaml: the team has no "zh", or'),
         ("members: [Ann]", 'member 1 has no "name"'),
         ("members:", 'member 1 has no "name"'),
         ("members: 3", r"team\.yaml: no fields with a list of members"),
@@ -178,6 +180,16 @@ def test_team_without_a_field_is_an_error(project, team, words):
     write_document(project, "x")
     with pytest.raises(ValueError, match=words):
         write_generated("laptop")
+
+
+def test_what_is_left_empty_in_chinese_is_said_in_english(project):
+    """At 83ba5504 an emptied field ended in a traceback, and an emptied name was printed as None."""
+    member = "{name: Ann, share: 1, work: [reads], reflection: r, zh: "
+    members = f"members: [{member}}}, {member}{{name: , work: , reflection: }}}}]"
+    (project / "report" / "team.yaml").write_text(f"zh:\ncourse: C\n{members}\n")
+    write_document(project, "x")
+    text = (write_generated("laptop") / "team.tex").read_text()
+    assert r"\teamauthorszh}{Ann、Ann}" in text and r"\teamoccasionzh}{C}" in text and text.count("reads") == 4
 
 
 @needs_lualatex

@@ -166,10 +166,18 @@ def _team(path: Path) -> Any:
     kinds = {"name": str, "share": int | float, "work": list, "reflection": str}
     if not isinstance(team or {}, dict) or not isinstance((team or {}).get("members") or [], list):
         raise ValueError(f"{path.name}: no fields with a list of members, as the file that came with it has")
-    for number, member in enumerate(team.get("members") or [None] if team else (), 1):
-        given = member if isinstance(member, dict) else {}
-        if missing := [field for field, kind in kinds.items() if not isinstance(given.get(field) or None, kind)]:
-            raise ValueError(f'{path.name}: member {number} has no "{missing[0]}", or none of its kind')
+    for number, one in enumerate([team, *(team.get("members") or [None])] if team else ()):
+        given = one if isinstance(one, dict) else {}
+        missing = [name for name, kind in kinds.items() if number and not isinstance(given.get(name) or None, kind)]
+        if isinstance(chinese := given.get("zh") or {}, dict):  # what is left empty there is said in English
+            given["zh"] = {name: value for name, value in chinese.items() if value}
+            wanted = [(name, value, kinds.get(name, object)) for name, value in given["zh"].items()]
+            missing += [f"zh: {name}" for name, value, kind in wanted if not isinstance(value, kind)]
+        else:
+            missing.append("zh")
+        if missing:
+            who = f"member {number}" if number else "the team"
+            raise ValueError(f'{path.name}: {who} has no "{missing[0]}", or none of its kind')
     return team
 
 
