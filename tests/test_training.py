@@ -487,6 +487,13 @@ def test_a_finished_study_is_read_back(study, made, monkeypatch):
     other_label = replace(made.train[0], label={"A": "B"}.get(made.train[0].label, "A"))
     with pytest.raises(TypeError):  # and so are the same ids with another label
         run_study(levels, replace(made, train=[other_label, *made.train[1:]]), [0], folder)
+    path = folder / "base-base-0.json"
+    of_today = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in of_today.items() if name != "version"}))
+    assert run_study(levels, made, [0], folder).equals(hits), "what was finished before it named a version stands"
+    monkeypatch.setattr("judgekit.studies.data_mixture.VERSION", encoders.VERSION + 1)
+    with pytest.raises(TypeError):  # and so is another training code
+        run_study(levels, made, [0], folder)
 
 
 def test_data_are_told_by_their_texts_and_labels(made):

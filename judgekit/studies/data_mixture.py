@@ -23,7 +23,7 @@ from judgekit.models.files import seal
 from judgekit.records import PreferencePair, Response, fingerprint_of
 from judgekit.training.bank import Embedder, share_of
 from judgekit.training.constructed import BROKEN, KINDS, OFF_TOPIC
-from judgekit.training.encoder import RelevanceRecipe, load_encoder, reader_of, save_encoder, train_relevance
+from judgekit.training.encoder import VERSION, RelevanceRecipe, load_encoder, reader_of, save_encoder, train_relevance
 from judgekit.training.features import fit_features
 from judgekit.training.gate import ALWAYS_CLOSED, fit_gates
 from judgekit.training.mixture import Material, base_key, pairs_key, select_split, source_weights
@@ -146,9 +146,9 @@ def run_study(levels: Levels, material: Material, seeds: Sequence[int], folder: 
         path = folder / f"{stem}.json"
         identity = fingerprint_of(repr(level), base_key(level.recipe.base), data)
         result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        if result.get("identity") != identity:
-            result = {"identity": identity, **run_level(level, material, folder / encoder, folder / stem)}
-            write_json(path, result)
+        if (result.get("identity"), result.get("version", 2)) != (identity, VERSION):  # 2 made those that name none
+            result = run_level(level, material, folder / encoder, folder / stem)
+            write_json(path, {"identity": identity, "version": VERSION, **result})
         for held_out, hits in result["hits"].items():
             given = {"factor": factor, "level": name, "seed": seed, "seconds": result["seconds"], "set": held_out}
             prompts = result["clusters"][held_out]

@@ -38,7 +38,7 @@ CHECKPOINT = "checkpoint.pt"
 _TRAINING = "training.json"
 _GATES = (0.02, 0.05, 0.1, 0.15, 0.25)  # shares of misleading pairs that are tried
 _PROGRESS = ("step", "seconds", "history", "best")  # of a trainer, kept in its checkpoint
-_VERSION = 2  # of what a step does: raise it, and finished encoders are trained again
+VERSION = 2  # of what a step does: raise it, and finished encoders are trained again
 _CUT = (12, 40)  # tokens that a cut response keeps
 _BATCHES = 8  # of validation
 _CHUNK = 16  # texts per forward pass in training: sorted by length, so little padding is computed
@@ -135,7 +135,7 @@ def identity_of(recipe: RelevanceRecipe, bank: AnswerBank, train: np.ndarray, va
             digest.update(json.dumps([bank.questions[i], bank.responses[i], bank.sources[i]]).encode())
         digest.update(b"|")
     own = asdict(recipe) | {"base": base_key(recipe.base)}
-    return json.loads(json.dumps({"version": _VERSION, "recipe": own, "data": digest.hexdigest()}))
+    return json.loads(json.dumps({"version": VERSION, "recipe": own, "data": digest.hexdigest()}))
 
 
 class RelevanceTrainer:
