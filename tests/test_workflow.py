@@ -131,6 +131,29 @@ def test_a_job_whose_results_are_tracked_is_kept_and_what_ships_judges(project, 
         workflow.kept_of("sample")
 
 
+def test_a_copy_of_what_ships_is_refreshed_and_a_training_is_not(project, monkeypatch):
+    """At 83ba5504 a run judged for ever with the models that shipped when it was first made."""
+    ships, own = project / "ships" / "minilm", project / "outputs" / "sample" / "models" / "minilm"
+    ships.mkdir(parents=True)
+    (project / "params" / "sample" / "kept.yaml").write_text("10_count: counts for hours\n")
+    (paths.run_folder("sample", "results") / "10_count.json").write_text("{}")
+    monkeypatch.setattr("snakemake.cli.main", lambda command: None)
+    monkeypatch.setattr(workflow, "check_inputs", lambda run: None)
+    monkeypatch.setattr(workflow, "PRETRAINED", ships.parent)
+
+    def judging(version):
+        (ships / "judge.json").write_text(version)
+        workflow.make_run("sample", 1)
+        return (own / "judge.json").read_text()
+
+    assert [judging("1"), judging("2")] == ["1", "2"]
+    (own / "judge.json").write_text("own training")
+    assert judging("3") == "own training"
+    shutil.rmtree(own)
+    shutil.copytree(ships, own)  # a training that was shipped itself
+    assert judging("4") == "3" and judging("5") == "3"
+
+
 def test_the_real_run_keeps_what_takes_hours_and_judges_anew():
     kept = set(workflow.kept_of("laptop"))
     trained = {job for job in jobs_of("laptop") if job.startswith("2")}
@@ -241,6 +264,19 @@ def test_texts_that_modules_read_change_the_stamp(package, project):
         before = digest()
         text.write_text("1")
         assert (digest() != before) == (text in texts), text.name
+
+
+def test_templates_and_judges_that_ship_change_the_stamp(package, project, monkeypatch):
+    """At 83ba5504 neither another layout of the tables nor another shipped judge re-ran anything."""
+    monkeypatch.setattr(workflow, "PRETRAINED", package / "pretrained")
+    (package / "scoring" / "rates.py").write_text('RATE = 1\nTEMPLATE = "tables.txt"\n')
+    give(project, "run: sample\nn: [encoder/mine, 'probe/pairs#strict']\n")
+    read = ["report/tables.txt", "pretrained/mine/adapter/judge.json", "pretrained/probes/pairs/probe.json"]
+    for file in [*read, "report/generated.txt", "pretrained/probes/other/probe.json"]:
+        before = digest()
+        (package / file).parent.mkdir(parents=True, exist_ok=True)
+        (package / file).write_text("1")
+        assert (digest() != before) == (file in read), file
 
 
 def test_a_notebook_runs_with_the_parameters_of_its_run(project, capfd):

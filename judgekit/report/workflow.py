@@ -21,12 +21,15 @@ from judgekit.data.declared import SETS, DeclaredError, declared_sets, own_file
 from judgekit.data.files import read_plain, sha256_of, write_text
 from judgekit.data.paths import PACKAGE, PRETRAINED, project_root, run_folder
 from judgekit.judges import DECLARED, declared_judges
+from judgekit.records import fingerprint_of
 from judgekit.report.results import ResultsError, check_inputs
 
 LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 KEPT = "kept.yaml"  # of a run: its jobs of hours, each with what takes them
 _JUDGE = re.compile(r"(\w+)/")  # a judge's name stands for its provider's module, which loading it imports
+_NAMED = re.compile(r"\b([a-z]+)/([\w.-]+)")
+_HOMES = {"encoder": "", "baseline": "", "probe": "probes"}  # of judges that ship, where it is not the provider's name
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -167,6 +170,8 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
     folders = [path.parent for path in digests if path.parent not in (PACKAGE, PACKAGE / "report")]
     folders += [one for each in set(folders) for one in each.iterdir() if not (one / "__init__.py").is_file()]
     read = [path for folder in set(folders) for path in folder.glob("*.[jmty]*") if path.is_file()]  # prompts, names
+    code = "".join(path.read_text(encoding="utf-8") for path in digests)
+    read += [path for path in (PACKAGE / "report").glob("*.txt") if f'"{path.name}"' in code]  # templates
     return dict(sorted((digests | {path: sha256_of(path) for path in read}).items()))
 
 
@@ -191,6 +196,9 @@ def stamp(run: str, job: str) -> Path:
     places += [one.rpartition("#")[2].removesuffix("-strict") for one in named if "#" in one]  # prompts
     paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
     contents = [sha256_of(path) for path in paths if os.path.isfile(path)]
+    shipped = {PRETRAINED / _HOMES.get(provider, provider) / model for provider, model in _NAMED.findall(code + given)}
+    shipped |= {PRETRAINED / "minilm"} if re.search("(encoder|blend)/", code + given) else set()  # lends its weights
+    contents += [_digest_of(folder) for folder in sorted(shipped) if folder.is_dir()]
     made_of = given, contents, _digest_and_imports(code)[0], modules
     digest = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
@@ -246,6 +254,28 @@ def _alone(path: Path, refusal: str) -> AbstractContextManager[object]:
         raise WorkflowError(refusal) from None
 
 
+def _digest_of(folder: Path) -> str:
+    """What tells a folder from others: names and contents of its files."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return fingerprint_of(*((path.relative_to(folder).as_posix(), sha256_of(path)) for path in files))
+
+
+def _copy_shipped(model: Path, folder: Path) -> None:
+    """Copy a model that ships where none is, or an earlier copy that nobody has changed: a training is left alone."""
+    own, copied, part, old = (folder / name.format(model.name) for name in ("{}", ".{}.copied", ".{}.part", ".{}.old"))
+    known = copied.read_text(encoding="utf-8") if copied.is_file() else ""
+    if own.exists() and (known != _digest_of(own) or known == _digest_of(model)):
+        return
+    for left in (part, old):  # of a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    shutil.copytree(model, part)
+    if own.exists():
+        own.rename(old)
+    part.rename(own)  # whole, or not at all
+    write_text(copied, _digest_of(own))
+    shutil.rmtree(old, ignore_errors=True)
+
+
 def make_run(run: str, cores: int, profile: str | None = None, everything: bool = False) -> int:
     """Bring every notebook of a run up to date, by Snakemake on ``cores`` of this machine; returns its exit status.
 
@@ -274,9 +304,7 @@ def make_run(run: str, cores: int, profile: str | None = None, everything: bool 
     # so that whoever kills this one leaves no run behind that nobody holds.
     with _alone(run_folder(run) / ".lock", f"run {run} is being made by another process"):
         for model in PRETRAINED.iterdir() if kept else ():  # what these jobs trained is what ships
-            if not (own := run_folder(run, "models") / model.name).exists():
-                part = shutil.copytree(model, own.with_name(f".{model.name}.part"), dirs_exist_ok=True)
-                Path(part).rename(own)  # whole, or not at all
+            _copy_shipped(model, run_folder(run, "models"))
         try:
             snakemake([*command, "--nolock"])
         except SystemExit as end:
