@@ -163,19 +163,13 @@ def _short_commit(state: Mapping[str, Any]) -> str:
 def _team(path: Path) -> Any:
     """The team of ``team.yaml``, None without one; ValueError names the member and the field that is missing."""
     team = read_plain(path, path.name, ValueError) if path.exists() else None
-    kinds = {"name": str, "share": int | float, "work": list, "reflection": str}
+    kinds = {"name": str, "share": int | float, "work": list, "reflection": str, "zh": dict | None}
     if not isinstance(team or {}, dict) or not isinstance((team or {}).get("members") or [], list):
         raise ValueError(f"{path.name}: no fields with a list of members, as the file that came with it has")
-    for number, one in enumerate([team, *(team.get("members") or [None])] if team else ()):
-        given = one if isinstance(one, dict) else {}
-        missing = [name for name, kind in kinds.items() if number and not isinstance(given.get(name) or None, kind)]
-        if isinstance(chinese := given.get("zh") or {}, dict):  # what is left empty there is said in English
-            given["zh"] = {name: value for name, value in chinese.items() if value}
-            wanted = [(name, value, kinds.get(name, object)) for name, value in given["zh"].items()]
-            missing += [f"zh: {name}" for name, value, kind in wanted if not isinstance(value, kind)]
-        else:
-            missing.append("zh")
-        if missing:
+    for number, member in enumerate([team, *(team.get("members") or [None])] if team else ()):
+        given = member if isinstance(member, dict) else {}
+        wanted = kinds if number else {"zh": kinds["zh"]}
+        if missing := [field for field, kind in wanted.items() if not isinstance(given.get(field) or None, kind)]:
             who = f"member {number}" if number else "the team"
             raise ValueError(f'{path.name}: {who} has no "{missing[0]}", or none of its kind')
     return team

@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -28,8 +27,6 @@ LIST = "notebooks.yaml"
 RESOURCES = "resources.yaml"  # of a run: what its jobs ask a cluster for
 KEPT = "kept.yaml"  # of a run: its jobs of hours, each with what takes them
 _JUDGE = re.compile(r"(\w+)/")  # a judge's name stands for its provider's module, which loading it imports
-_NAMED = re.compile(r"\b([a-z]+)/([\w.-]+)")
-_HOMES = {"encoder": "", "baseline": "", "probe": "probes"}  # of judges that ship, where it is not the provider's name
 SAMPLE = "sample"  # the run of the defaults: a notebook takes part in it without a file of parameters
 
 
@@ -175,15 +172,6 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
     return dict(sorted((digests | {path: sha256_of(path) for path in read}).items()))
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in nested lists and mappings, names of their fields too."""
-    if isinstance(value, str):
-        yield value
-    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    for part in parts:
-        yield from _texts(part)
-
-
 def stamp(run: str, job: str) -> Path:
     """The file that is written anew when a job's code or parameters change, or the run's judges, sets or files."""
     code, parameters, judges = _notebook_code(job), read_parameters(run, job), declared_judges(run)
@@ -191,14 +179,14 @@ def stamp(run: str, job: str) -> Path:
     modules = [(path.relative_to(PACKAGE).as_posix(), one) for path, one in code_files(job, asked).items()]
     own = [{n: one.model_dump(exclude={"title"}) for n, one in each.items()} for each in (judges, declared_sets(run))]
     given = json.dumps([parameters, *own], sort_keys=True, default=str, ensure_ascii=False)
-    named = [*_texts([parameters, *own])]  # files, and models, whose folders are not looked into
+    named = [json.loads(one) for one in re.findall(r'"(?:[^"\\]|\\.)*"', given)]  # texts: files, models, and others
     places = [(":" in one and own_file(one)) or one.removesuffix("-strict") for one in named]
     places += [one.rpartition("#")[2].removesuffix("-strict") for one in named if "#" in one]  # prompts
     paths = [project_root() / folder / place for place in places for folder in ("", "notebooks")]
     contents = [sha256_of(path) for path in paths if os.path.isfile(path)]
-    shipped = {PRETRAINED / _HOMES.get(provider, provider) / model for provider, model in _NAMED.findall(code + given)}
-    shipped |= {PRETRAINED / "minilm"} if re.search("(encoder|blend)/", code + given) else set()  # lends its weights
-    contents += [_digest_of(folder) for folder in sorted(shipped) if folder.is_dir()]
+    models = set(re.findall(r"\b[a-z]+/([\w.-]+)", code + given))
+    models |= {model.partition("_")[0] for model in models}  # minilm lends its weights to minilm_wide
+    contents += [_digest_of(folder) for folder in sorted(PRETRAINED.glob("**/")) if folder.name in models]
     made_of = given, contents, _digest_and_imports(code)[0], modules
     digest = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest() + "\n"
     path = run_folder(run, "executed") / f".{job}.digest"
