@@ -18,6 +18,7 @@ from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise
 from judgekit.data.cleaning.texts import language_of
 from judgekit.data.paths import project_root
 from judgekit.records import PreferencePair, Response, Turn
+from judgekit.training.mixture import check_disjoint
 
 ACCENTED = "Quels élèves étaient présents à la fête de l'école, et où sont-ils allés après le dîner ?"
 TEST_QUESTION = "Explain to a child of seven why the sky looks blue at noon and red in the evening, in four sentences."
@@ -75,6 +76,9 @@ def test_pairs_that_say_nothing_go_and_others_stay(fields, reason, detail):
     [
         ("What is the capital of France?", "Ｗｈａｔ ｉｓ the capital of France?"),  # full width
         ("What is the capital of France?", "What is the cap\u00adital of France\u200b?"),  # what nobody sees
+        ("What's the capital of France?", "What\u02bcs the capital of France?"),
+        ("What is the capital of France?", "You are a helpful assistant.\n\nWhat is the capital of France?"),
+        ("What is the capital of France?", "Be brief.\n\nBe kind.\nUser: hello\nWhat is the capital of France?"),
         ("Find the first office in Gießen.", "ﬁnd the ﬁrst oﬃce in GIESSEN"),
         ("😀➕😀＝？", "😀➕😀＝？ "),  # no word at all
     ],
@@ -82,6 +86,12 @@ def test_pairs_that_say_nothing_go_and_others_stay(fields, reason, detail):
 def test_a_test_question_is_known_however_its_letters_are_written(test, question):
     kept, dropped = cleaned([pair("in", question), pair("out", "Another question?")], [("there", test)])
     assert ids(kept) == ["out"] and dropped == [Dropped("in", "authored", "test question", "there")]
+    if "\n" not in question:  # whoever compares with validation questions reads letters in the same way
+        assert cleaned([pair("in", question)], validation=[test])[1] == [
+            Dropped("in", "authored", "validation question")
+        ]
+        with pytest.raises(ValueError, match="authored/out: this validation prompt is also a training prompt"):
+            check_disjoint([pair("in", question)], [pair("out", test)])
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_the_supplement_lists_what_any_document_quotes_and_the_footer_counts_fil
         ("members: [{name: X, share: 1, work: [a]}]", 'member 1 has no "reflection", or none of its kind'),
         ("members: [{name: X, share: 1, work: a, reflection: r}]", 'member 1 has no "work"'),
         ("members: [{name: X, share: 1, work: [a], reflection: r, zh: 1}]", 'member 1 has no "zh", or none'),
-        ("members: [{name: X, share: 1, work: [a], reflection: r}]\nzh: X", r'team\.yaml: the team has no "zh", or'),
+        ("members: [{name: X, share: 1, work: [a], reflection: r}]\nzh: X", r'team\.yaml: "zh" is no list of fields'),
         ("members: [Ann]", 'member 1 has no "name"'),
         ("members:", 'member 1 has no "name"'),
         ("members: 3", r"team\.yaml: no fields with a list of members"),

@@ -166,12 +166,12 @@ def _team(path: Path) -> Any:
     kinds = {"name": str, "share": int | float, "work": list, "reflection": str, "zh": dict | None}
     if not isinstance(team or {}, dict) or not isinstance((team or {}).get("members") or [], list):
         raise ValueError(f"{path.name}: no fields with a list of members, as the file that came with it has")
-    for number, member in enumerate([team, *(team.get("members") or [None])] if team else ()):
+    if not isinstance((team or {}).get("zh"), dict | None):
+        raise ValueError(f'{path.name}: "zh" is no list of fields and what the Chinese editions say instead')
+    for number, member in enumerate(team.get("members") or [None] if team else (), 1):
         given = member if isinstance(member, dict) else {}
-        wanted = kinds if number else {"zh": kinds["zh"]}
-        if missing := [field for field, kind in wanted.items() if not isinstance(given.get(field) or None, kind)]:
-            who = f"member {number}" if number else "the team"
-            raise ValueError(f'{path.name}: {who} has no "{missing[0]}", or none of its kind')
+        if missing := [field for field, kind in kinds.items() if not isinstance(given.get(field) or None, kind)]:
+            raise ValueError(f'{path.name}: member {number} has no "{missing[0]}", or none of its kind')
     return team
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgekit.data.cleaning.texts import wordings
 from judgekit.models.encoder import TextEncoder
 from judgekit.models.files import model_files
 from judgekit.records import Pairs, PreferencePair, Response, fingerprint_of
@@ -121,8 +122,8 @@ def make_material(
 
 def check_disjoint(train: Iterable[PreferencePair], validation: Iterable[PreferencePair]) -> None:
     """ValueError if a validation prompt is also a training prompt."""
-    asked = {pair.asked for pair in train}
-    if leaks := [pair for pair in validation if pair.asked in asked]:
+    asked = set[str]().union(*(wordings(pair.asked) for pair in train))
+    if leaks := [pair for pair in validation if wordings(pair.asked) & asked]:
         raise ValueError(f"{leaks[0].where}: this validation prompt is also a training prompt")
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judgekit.data.cleaning.near import NearTexts, QuestionIndex, Reason
-from judgekit.data.cleaning.texts import language_of, normalise
+from judgekit.data.cleaning.texts import language_of, normalise, wordings
 
 Item = Any  # a PreferencePair or a Response
 Sifted = tuple[list[Item], list["Dropped"]]  # kept, and dropped
@@ -50,7 +50,7 @@ def clean(
         partial(_sift, partial(_too_long, max_chars=max_chars)),
         _drop_repeats,
         partial(_sift, partial(_contaminated, index=test_questions)),
-        partial(_sift, partial(_held_out, questions=set(map(normalise, validation_questions)))),
+        partial(_sift, partial(_held_out, questions=set[str]().union(*map(wordings, validation_questions)))),
         partial(_sift, partial(_foreign, languages=languages)),
         partial(_drop_over_cap, limit=max_per_prompt, seed=seed),
         _drop_near_repeats,
@@ -110,8 +110,8 @@ def _asked(item: Item) -> tuple[str, ...]:
     return item.question, *(turn.question for turn in item.turns)
 
 
-def _held_out(item: Item, questions: Collection[str]) -> Reason:
-    return ("validation question", "") if any(normalise(text) in questions for text in _asked(item)) else None
+def _held_out(item: Item, questions: set[str]) -> Reason:
+    return ("validation question", "") if any(wordings(text) & questions for text in _asked(item)) else None
 
 
 def _contaminated(item: Item, index: QuestionIndex) -> Reason:

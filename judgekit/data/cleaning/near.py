@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from judgekit.data.cleaning.texts import MIN_BLOCK, variants
+from judgekit.data.cleaning.texts import MIN_BLOCK, folded, normalise, variants
 
 GRAM = 8  # words per n-gram of the contamination check
 MAX_OVERLAP = 0.3  # largest share of a question's n-grams that may occur in test questions
@@ -98,8 +98,15 @@ class QuestionIndex:
     def match(self, question: str) -> Reason:
         """Reason and detail for one question, None when it is clean; each question is looked up once."""
         if question not in self.known:
-            self.known[question] = self._find(sorted(variants(question)))
+            self.known[question] = self._find(sorted(variants(question))) or self._find_last(question)
         return self.known[question]
+
+    def _find_last(self, question: str) -> Reason:
+        """A test question of six words or more that stands below other lines, such as a system prompt."""
+        lines = [words for line in question.splitlines() if (words := normalise(folded(line)))]
+        ends = (" ".join(lines[start:]) for start in range(1, len(lines)))
+        found = (self.places[end] for end in ends if end in self.places and len(end.split()) >= MIN_BLOCK)
+        return next((("test question", place) for place in found), None)
 
     def _find(self, forms: list[str]) -> Reason:
         """The first that applies: the same text, a large share of n-grams in common, a near duplicate."""

@@ -2,6 +2,9 @@
 
 import re
 import unicodedata
+from pathlib import Path
+
+from judgekit.data.files import load_plain
 
 MIN_BLOCK = 6  # words from which the first block of a question names its task
 
@@ -21,18 +24,28 @@ def normalise(text: str) -> str:
     return " ".join(re.findall(r"\w+", re.sub(f"([{UNSPACED}])", r" \1 ", text)))
 
 
+def folded(text: str) -> str:
+    """A text with one form for each letter: full width, ligatures and what nobody sees make no other text."""
+    seen = (char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+    return "".join(seen).casefold().replace("\u02bc", "'")  # an apostrophe, and to Unicode a letter
+
+
+def wordings(text: str) -> set[str]:
+    """Normalised forms of a whole text: two that share one are the same. What has no words is itself."""
+    return {normalise(text), normalise(folded(text))} - {""} or {text.strip()} - {""}
+
+
 def variants(question: str) -> set[str]:
     """Normalised forms under which a question may turn up elsewhere: whole, and its first block.
 
     Sets differ in whether an instruction's input is part of the question, and how it is marked. So ``Input:`` does not
     count, and the first block does when it names the task (six words; a Chinese word has about two characters).
     """
-    seen = (char for char in unicodedata.normalize("NFKC", question) if unicodedata.category(char) != "Cf")
-    found = {""}
-    for text in [question] if question.isascii() else [question, "".join(seen).casefold()]:
+    found = set()
+    for text in (question, folded(question)):
         whole = normalise(re.sub(r"(?im)^input:", "", text))
         first = normalise(re.split(r"\n\s*\n|\n(?=input:)", text.strip(), maxsplit=1, flags=re.I)[0])
-        length = len(re.findall(r"\S+", first)) - len(re.findall(f"[{UNSPACED}]", first)) / 2
+        length = len(first.split()) - len(re.findall(f"[{UNSPACED}]", first)) / 2
         found |= {whole, first} if length >= MIN_BLOCK else {whole}
     return found - {""} or {question.strip()} - {""}  # what has no words is itself
 
@@ -48,22 +61,8 @@ SCRIPTS = {
 LETTER = re.compile(r"[^\W\d_]")
 WORD = re.compile(r"[^\W\d_]+")
 
-# Function words that make up a large part of any longer text. None of a single letter (variables) and, in the other
-# languages, none that is an English word.
-FUNCTION_WORDS = {
-    "en": "the of and to is in that it for you with on are this be as can by your not have from or what an at if",
-    "de": "der das und ist nicht ein eine zu den von mit sich auf für im dem wie auch werden oder sie ich",
-    "fr": "la les des est une et que dans qui pas sur du au avec ce il sont nous être ou vous",
-    "es": "el los las una que es por para con del se como más su al lo pero esta muy",
-    "it": "il che di è una sono del con della nel gli le si anche più da alla",
-    "pt": "um uma que é não para da em se mais ao são você foi dos pelo",
-    "nl": "het een van en dat niet zijn te voor aan er ook maar wordt bij naar deze",
-    "tr": "ve bir bu için ile olarak da daha çok gibi olan ne mi değil kadar sonra",
-    "vi": "và của là không được cho một những các với để người trong này",
-    "pl": "nie na się jest że jak co od przez dla są oraz może przy tym",
-    "id": "yang dan di dari untuk dengan ini itu adalah tidak dalam pada akan ke",
-}
-WORDS = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
+_TABLE = Path(__file__).with_name("function_words.yaml").read_text(encoding="utf-8")
+WORDS = {language: frozenset(words.split()) for language, words in load_plain(_TABLE).items()}
 MIN_WORDS = 8  # fewer words say too little about a language: Latin script then counts as English
 MIN_SHARE = 0.08  # of the words must be function words of another language than English
 
