@@ -128,9 +128,6 @@ def _in_words(rate: dict[str, Any], what: str) -> str:
     return f"{value:.1%} (95% interval {interval}; n = {n} {what}, {questions} question{'s'[questions < 2 :]}"
 
 
-# ---------------------------------------------------------------- verdicts from anywhere
-
-
 def _probability(value: Any) -> float:
     with suppress(TypeError, ValueError):
         if not isinstance(value, bool) and 0 <= float(value) <= 1:

@@ -153,8 +153,6 @@ class AskedJudge(Judge):
         cost = self.budget and self.budget.cost(tokens_in, tokens_out)
         return Forecast(len(requests), impossible, certain, len(calls), tokens_in, tokens_out, cost)
 
-    # ------------------------------------------------------------ one pair
-
     def steps(self, request: Request) -> Steps:
         """Yields questions, is sent the completion of each and whether it was made now, and returns the reply.
 
@@ -240,9 +238,6 @@ class AskedJudge(Judge):
         opinions = {"given": reply_part(given.text).strip(), "exchanged": turned}
         final = yield from ask("synthesis", request, earlier=opinions)
         return self._decided(final, opinions)
-
-
-# ---------------------------------------------------------------- replies
 
 
 def estimated_tokens(messages: Messages) -> int:
@@ -345,9 +340,6 @@ def token_probabilities(strategy: Strategy, completion: Completion, verdict: str
         return None
     total = sum(mass.values())
     return {label: value / total for label, value in mass.items()} if total > 0 else None
-
-
-# ---------------------------------------------------------------- names and settings
 
 
 def read_settings(kind: type[Kind], given: Mapping[str, object], without: Sequence[str] = ()) -> Kind:

@@ -163,8 +163,6 @@ class HFJudge(AskedJudge):
             move_in(engine.model, self)
             self.engine = engine
 
-    # ------------------------------------------------------------ questions
-
     def question(self, messages: Messages, call: str) -> Question:
         """A prompt as the engine gets it."""
         return Question(tuple(self.tokens.ids(messages)), call)

@@ -170,9 +170,6 @@ def pair_features(response_a: str, response_b: str, features_a: Array, features_
     )
 
 
-# ---------------------------------------------------------------- a preference model on them
-
-
 def standardise(values: Array, mean: Array, scale: Array) -> Floats:
     """Features in standard deviations from the training mean, clipped at `CLIP` on either side."""
     return np.clip((values - mean) / scale, -CLIP, CLIP)

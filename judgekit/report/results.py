@@ -220,9 +220,6 @@ def save_figure(figure: Any, run: str, name: str) -> Path:
     return path
 
 
-# ---------------------------------------------------------------- what is read
-
-
 def document_files(document: str) -> list[Path]:
     """The LaTeX files of a document: ``report/<document>.tex`` and what it inputs from ``report/``, in order."""
     report = paths.project_root() / "report"

@@ -63,9 +63,6 @@ def replies_to(
     return [replies[key] for key in keys]
 
 
-# ---------------------------------------------------------------- responses
-
-
 def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty")
@@ -143,9 +140,6 @@ def collect_responses(
             row |= {"response": response, "status": reply.status, "error": error, "model": model.name}
             rows.append(row | {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
     return rows
-
-
-# ---------------------------------------------------------------- ratings
 
 
 def rating_messages(aspect: Aspect, question: str, response: str) -> list[dict[str, str]]:

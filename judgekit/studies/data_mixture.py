@@ -164,9 +164,6 @@ def material_key(material: Material) -> str:
     return fingerprint_of(*pairs, bank.questions, bank.responses, bank.sources, parts, material.shares)
 
 
-# ---------------------------------------------------------------- what trainings read
-
-
 @dataclass(frozen=True)
 class Cleaned:
     """What `10_clean_preferences` kept, as a training reads it; training and validation share no prompt."""

@@ -82,8 +82,6 @@ def view(pairs: Sequence[PreferencePair], reader: StateReader, known: dict[str, 
     return Views(list(pairs), feature_table(pairs, frozenset()), gaps, likeness[0] - likeness[1])
 
 
-# ---------------------------------------------------------------- judges that learn in a second
-
 Judge = Callable[[Views], Floats]  # views to the probability of A, shape (n_pairs,)
 
 

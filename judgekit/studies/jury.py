@@ -131,9 +131,6 @@ def _whole(member: str, cells: Cells, pairs: Sequence[PreferencePair]) -> Cells:
     return cells
 
 
-# ---------------------------------------------------------------- voting
-
-
 def majority(panel: Panel) -> list[Verdict]:
     """A vote for every member: verdicts of ``jury/majority``, whose scores are the votes."""
     return _ruled(panel, "majority", {order: votes.sum(1) for order, votes in panel.votes.items()})

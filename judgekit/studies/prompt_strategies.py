@@ -48,9 +48,6 @@ def stored_evaluators(models: Sequence[str]) -> list[Evaluator]:
     return evaluators
 
 
-# ---------------------------------------------------------------- what stored outputs cost
-
-
 def call_table(evaluators: Iterable[Evaluator]) -> pd.DataFrame:
     """Calls for a verdict and characters written for it, by set and stored evaluator: columns `CALLS`.
 
@@ -82,9 +79,6 @@ def cost_of(steps: Iterable[Any]) -> tuple[int, int]:
         else:
             replies += [step[key].get("completion") for key in ("swap = False", "swap = True")]
     return len(replies), sum(len(reply[0]) for reply in replies if isinstance(reply, list) and reply and reply[0])
-
-
-# ---------------------------------------------------------------- asked live
 
 
 def live_judges(evaluators: Sequence[Evaluator], settings: Mapping[str, Any] | None = None) -> dict[str, Judge]:
