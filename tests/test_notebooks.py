@@ -40,6 +40,7 @@ def code_faults(text):
             faults.append(f"{node.name} is longer than {MAX_FUNCTION} lines")
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("os.chdir", "os.system", "get_ipython"):
             faults.append(ast.unparse(node.func))
+    faults += ["shows texts as HTML: .pipe(escaped)"] if re.search(r"\.style\.(?:hide|format)|to_html", text) else []
     last = re.fullmatch(r"(?:\w+\.)?save_\w+\(.*\)", ast.unparse(ast.parse(text).body[-1]), re.DOTALL)
     faults += ["shows the path of what it saved: end it with ;"] if last and not text.rstrip().endswith(";") else []
     return faults + ([f"more than {MAX_LINES} lines"] if len(text.splitlines()) > MAX_LINES else [])

@@ -15,7 +15,7 @@ from judgekit.data import paths
 from judgekit.data.provenance import git_state
 from judgekit.judges import load_judge
 from judgekit.judges.names import slug, unique_slugs
-from judgekit.report import Stacked, load_data, save_data, save_frame, save_results, save_table, shown_table
+from judgekit.report import Stacked, escaped, load_data, save_data, save_frame, save_results, save_table, shown_table
 from judgekit.report.results import check_inputs
 from judgekit.stats import Number
 
@@ -156,6 +156,14 @@ def test_tables_print_names():
     assert shown_table("sample", "t").data.replace("\\", "") == markdown  # as a notebook shows it
     assert "| *Auto-J* |" in markdown and "| GPT-4 | DPO-en |" in markdown
     assert "*file:my_own.jsonl*" in markdown and "| x y |" in markdown, "a file is named as it is"
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_frames_are_shown_without_html_of_a_data_set(index):
+    frame = pd.DataFrame({"<i>": ["<img src=x>", None], "n": [0.12345, 2]}, index=["<b>", "y"])
+    html = escaped(frame, {"<i>": str.upper}, index=index, precision=3, na_rep="none").to_html()
+    assert not any(tag in html for tag in ("<i>", "<img", "<IMG", "<b>")) and "&LT;IMG" in html and "0.123" in html
+    assert ("&lt;b&gt;" in html) == index
 
 
 def test_table():

@@ -99,6 +99,12 @@ def shown_table(run: str, name: str) -> Any:
     return Markdown((paths.run_folder(run, "tables") / f"{name}.md").read_text(encoding="utf-8"))
 
 
+def escaped(frame: "pd.DataFrame", formatter: Any = None, index: bool = False, **options: Any) -> Any:
+    """A frame as a notebook shows it, with `Styler.format`'s options; no text of a data set is read as HTML."""
+    shown = (frame.style if index else frame.style.hide()).format(formatter, escape="html", **options)
+    return shown.format_index(escape="html").format_index(escape="html", axis=1)
+
+
 def _values(frame: "pd.DataFrame", column: Hashable, spec: str) -> list[Number | Stacked | str | None]:
     """What the cells of a column print."""
     title = str(column[-1] if isinstance(column, tuple) else column)
