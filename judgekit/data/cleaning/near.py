@@ -8,12 +8,12 @@ from zlib import crc32
 from judgekit.data.cleaning.texts import MIN_BLOCK, folded, normalise, variants
 
 GRAM = 8  # words per n-gram of the contamination check
+_LINES = 200  # of a question that are looked at for a test question at its end: each is tried as its first
 MAX_OVERLAP = 0.3  # largest share of a question's n-grams that may occur in test questions
 SHINGLE = 3  # words per shingle of the near-duplicate checks
 N_PERMUTATIONS = 128
 MIN_JACCARD = 0.7  # estimated similarity of shingles from which two questions are near duplicates
-# Share of words in common from which two questions are nearly the same. Shingles miss a question of some twenty words
-# of which two were changed, since each change breaks three shingles.
+# Share of words in common from which two are near; of shingles, each of two changes in twenty words breaks three.
 MIN_WORDS_SHARED = 0.8
 CANDIDATE = 0.6  # where MinHash begins to look: below the limit, since the exact share decides
 
@@ -102,8 +102,8 @@ class QuestionIndex:
         return self.known[question]
 
     def _find_last(self, question: str) -> Reason:
-        """A test question of six words or more that stands below other lines, such as a system prompt."""
-        lines = [words for line in question.splitlines() if (words := normalise(folded(line)))]
+        """A test question of six words or more in the last lines, below others, such as a system prompt."""
+        lines = [words for line in question.splitlines()[-_LINES:] if (words := normalise(folded(line)))]
         ends = (" ".join(lines[start:]) for start in range(1, len(lines)))
         found = (self.places[end] for end in ends if end in self.places and len(end.split()) >= MIN_BLOCK)
         return next((("test question", place) for place in found), None)
