@@ -18,6 +18,7 @@ from judgekit.data.cleaning import Dropped, QuestionIndex, clean, normalise
 from judgekit.data.cleaning.texts import language_of
 from judgekit.data.paths import project_root
 from judgekit.records import PreferencePair, Response, Turn
+from judgekit.report import escaped
 from judgekit.training.mixture import check_disjoint
 
 ACCENTED = "Quels élèves étaient présents à la fête de l'école, et où sont-ils allés après le dîner ?"
@@ -315,5 +316,5 @@ def test_nothing_to_drop_and_nothing_to_audit_are_shown_as_such():
     told = next(text for text in cells if "told = looks[" in text)
     items = pd.DataFrame({"set": [], "label": [], "prompt": []})
     space = {"pd": pd, "np": np, "stats": stats, "ndtr": ndtr, "loaded": {}, "items": items, "MIN_LABELS": 60}
-    exec(told, space)
+    exec(told, space := space | {"escaped": escaped})
     assert space["told"].empty
