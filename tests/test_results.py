@@ -301,7 +301,8 @@ def test_a_run_judges_with_its_own_model(project):
 
 def test_an_unchanged_table_is_an_unchanged_file_in_any_process(monkeypatch):
     ids = ["001", "2\r", "3\r\n4", "\r5\n"]  # no numbers, and in one piece
-    frame = pd.DataFrame({"item_id": ids, "split": ["train", "validation"] * 2})
+    keys = ["012345678901", "123456789e12"] * 2
+    frame = pd.DataFrame({"item_id": ids, "training": keys, "split": ["train", "validation"] * 2})
     contents = []
     for process in (7, 4242):
         monkeypatch.setattr("os.getpid", lambda process=process: process)

@@ -195,8 +195,8 @@ def load_data(run: str, name: str) -> "pd.DataFrame":
         raise FileNotFoundError(f"{path}.gz: not there yet; run the notebook that writes it first")
     if path.suffix == ".csv":  # estimates, which may lack an interval
         return pd.read_csv(path)
-    exact: dict[str, Any] = {"dtype": {"item_id": str}, "lineterminator": "\n"}  # "001" is no number, "\r" no end
-    frame = pd.read_csv(path, keep_default_na=False, na_values="", **exact)
+    ids = dict.fromkeys(("item_id", "prompt", "training"), str)  # "001" and "1e5" are no numbers, "\r" is no end
+    frame = pd.read_csv(path, keep_default_na=False, na_values="", dtype=ids, lineterminator="\n")
     texts = frame.select_dtypes(exclude=["number", "bool"]).columns.union(frame.columns[frame.isna().all()])
     return frame.assign(**frame[texts].astype(str).fillna(""))  # an empty text is one; a number may be missing
 
