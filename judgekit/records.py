@@ -168,7 +168,8 @@ class Reply:
     seconds: float | None = None
     truncated: int | None = None
     calls: int | None = None
-    earlier: str | None = None  # what the model wrote in the calls before the last, or before one failed, as JSON
+    earlier: str | None = None  # what the model wrote in the calls before the last, as JSON
+    shared: str | None = None  # texts of calls that other requests may put, too, by what was asked, as JSON
 
     def __post_init__(self) -> None:
         if self.verdict not in POSITIONS:

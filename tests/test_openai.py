@@ -278,6 +278,19 @@ def test_calls_before_one_that_failed_are_not_paid_twice(serve, strategy):
     assert len(server.answered) == len(paid) + verdict.calls
 
 
+@pytest.mark.parametrize("strategy", ["metrics", "self_reference", "single", "swap_synthesis"])
+def test_calls_that_both_orders_put_are_paid_once_by_two_runs(serve, strategy):
+    """At 83ba5504 a run in both orders after one in a single order paid for them again."""
+    server, store = serve(), VerdictStore(":memory:")
+    once = run_judge(judge_of(strategy=strategy), pairs(3), VerdictStore(":memory:"))
+    expected = server.asked.copy()
+    server.asked.clear()
+    run(judge_of(strategy=strategy), pairs(3), store)
+    both = run_judge(judge_of(strategy=strategy), pairs(3), store)
+    assert server.asked == expected and [one.verdict for one in both] == [one.verdict for one in once]
+    assert sum(one.calls for one in both) == sum(expected.values())
+
+
 def test_a_slow_consumer_never_leaves_more_undone_than_run_at_once(serve):
     """What is answered while the consumer syncs to disk would be lost on Ctrl-C: nothing more is asked meanwhile."""
     server = serve()

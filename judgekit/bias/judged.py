@@ -28,8 +28,7 @@ def judged(table: pd.DataFrame, pairs: Mapping[str, Sequence[PreferencePair]] | 
     Columns set, judge, item, prompt; ``ab`` and ``ba``, the verdict in either order (1, 0, 0.5 for a tie or where A and
     B are stated to be equally likely, as rounding leaves them; NaN where there is none); ``p_ab`` and ``p_ba``,
     probability of A and half that of a tie (NaN without); ``people``, the share of the votes, or else the label, in
-    [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words_a, words_b, characters_a, characters_b,
-    model_a and model_b.
+    [0, 1] (NaN without), and ``n_votes``. With ``pairs``, by set, also words, characters and model, each of a and b.
     """
     rows = pivot_orders(table.assign(verdict=table["verdict"].mask(rounded(table), "tie")))
     rows[list(ORDERS)] = rows[list(ORDERS)].map(lambda verdict: CREDIT.get(verdict, np.nan)).astype(float)

@@ -40,8 +40,7 @@ def new(
     Writes params/RUN in this checkout: sets.yaml (where the pairs are, how they are scored), judges.yaml (who judges,
     with the settings of --set), and a file for each notebook that applies: agreement, and position bias; with labels
     also scores and length, with stated probabilities calibration; with votes (annotator to label) people's agreement.
-    With --votes the pairs are copied there with the votes that stand on each, whose majority is the label of a pair
-    that has none.
+    With --votes the pairs are copied there with the votes that stand on each; their majority labels what has no label.
     """
     from judgekit.data import catalogue, paths
     from judgekit.data.declared import SETS

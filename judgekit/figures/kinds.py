@@ -193,8 +193,7 @@ def heat(
 ) -> None:
     """Cells with their numbers (column value) in points; with ``limit`` they have a sign, white is zero, full at it.
 
-    ``clear``: a column of booleans; what could be chance is grey. ``order``: rows from above. ``root``: small values
-    are darker.
+    ``clear``: a column of booleans; what could be chance is grey. ``order``: rows from above. ``root``: small is dark.
     """
     required(table, x, y, "value")
     across, down = list(dict.fromkeys(table[x])), list(order or dict.fromkeys([*table[y], *table[x]]))

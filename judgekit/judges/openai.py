@@ -60,10 +60,10 @@ class OpenAIJudge(AskedJudge):
     def max_new_tokens(self, call: str) -> int:
         return self.settings.max_tokens or super().max_new_tokens(call)
 
-    def recall(self, failed: Iterable[Reply]) -> None:
-        """Ask no call again that was answered before the last call of its pair failed."""
-        for reply in failed:
-            self._paid |= {key: Completion(text, 0, 0) for key, text in json.loads(reply.earlier or "{}").items()}
+    def recall(self, replies: Iterable[Reply]) -> None:
+        """Ask no call again that was answered for one of some replies."""
+        for reply in replies:
+            self._paid |= {key: Completion(text, 0, 0) for key, text in json.loads(reply.shared or "{}").items()}
 
     def judge_stream(self, requests: Sequence[Request], wanted: Sequence[int] | None = None) -> Stream:
         self._paid = dict(list(self._paid.items())[-100_000:])  # a bound on memory
@@ -84,9 +84,10 @@ class OpenAIJudge(AskedJudge):
                     answered[ask.key] = completion.text
                 ask = steps.send((completion, now))
         except StopIteration as ended:
-            return ended.value
+            reply = ended.value
         except Exception as failure:  # a prompt that is too long, too: what was answered before it is paid for
-            return replace(self.failed(client.told(failure)), earlier=json.dumps(answered) if answered else None)
+            reply = self.failed(client.told(failure))
+        return replace(reply, shared=json.dumps(answered) if answered else None)
 
     async def _completed(self, client: ChatClient, ask: Ask) -> Completion:
         """The completion of a question; the verdict's with its tokens' log-probabilities if they are wanted."""

@@ -77,7 +77,9 @@ def run_judge(
     keys, known, plan = _plan(judge, pairs, store, orders)
     waiting = [number for number, (key, _) in enumerate(plan) if key not in known]
     if waiting and (recall := getattr(judge, "recall", None)):
-        recall(store.get(judge.fingerprint, judge.decoding, keys, failed=True).values())
+        turned = [request_key(judge, plan[number][1].exchanged()) for number in waiting]  # puts some of the same calls
+        for some, failed in ((keys, True), (turned, False)):
+            recall(store.get(judge.fingerprint, judge.decoding, some, failed=failed).values())
     if bar is None:
         shown = progress_bar(len(waiting), judge.name, "verdict", shown=progress and len(waiting) > judge.batch_size)
     else:

@@ -19,8 +19,7 @@ JUDGEBENCH = {
     "gpt-4o": "judgebench/dataset=judgebench,response_model=gpt-4o-2024-05-13.jsonl",
     "claude-3.5-sonnet": "judgebench/dataset=judgebench,response_model=claude-3-5-sonnet-20240620.jsonl",
 }
-# Domain -> its file; that of mathematics is not in the mirror. The set's authors average the two parts of safety before
-# they average domains.
+# Domain -> its file; that of mathematics is not in the mirror. The authors average safety's two parts before domains.
 _DOMAINS = ("chat", "code", "safety-refuse", "safety-response")
 RM_BENCH = {domain.replace("-", "_"): f"rm_bench/{domain}_filtered.json" for domain in _DOMAINS}
 PART_OF = {file: part for parts in (LLMBAR, JUDGEBENCH, RM_BENCH) for part, file in parts.items()}
