@@ -188,6 +188,7 @@ def said(order, verdict, p=(None, None, None), status="ok"):
     "ab, ba, expected",
     [
         (("A", (0.6, 0.3, 0.1)), ("B", (0.2, 0.5, 0.3)), ("tie", 0.4)),  # A and B equal on average
+        (("A", (0.5000001, 0.4999999, 0.0)), ("B", (0.5, 0.5, 0.0)), ("tie", 0.5)),  # but for rounding
         (("A", (0.8, 0.1, 0.1)), ("B", (0.4, 0.6, 0.0)), ("A", 0.6)),
         (("A", (0.5, 0.0, 0.5)), ("tie", (0.3, 0.0, 0.7)), ("tie", 0.4)),
         (("A", (None, None, None)), ("B", (None, None, None)), ("tie", None)),

@@ -88,6 +88,7 @@ def asked_first(*more, count=3):
                 seen.append(client.now["pair"]["question"]["raw"])
                 client.act("vote", choice="tie")
         process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
         return seen, process.wait(20)
 
 

@@ -176,6 +176,8 @@ def test_the_command_fetches_and_lists_models(mirrored, capsys):
     assert main(["fetch", "--models", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "yes" in lines[1] and "yes" not in lines[2] and "us/tiny" in lines[1]
+    assert main(["fetch", "--models", "--list", "other"]) == 0
+    assert "tiny" not in capsys.readouterr().out.replace("us/tiny", "")
     assert main(["fetch", "--models", "nobody"]) == 2
     assert "nobody: no language model is called so; there are tiny, other" in capsys.readouterr().err
 

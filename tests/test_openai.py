@@ -323,6 +323,9 @@ def test_what_holds_of_a_judge_holds_of_all_its_chunks(serve):
     assert [judge.judge([REQUEST])[0].calls for _ in range(2)] == [2, 0] and sum(server.asked.values()) == 2
     judge.judge([Request("Which?", "another right", REQUEST.second)])
     assert sum(server.asked.values()) == 3 == len(judge.budget.sent)
+    server, judge = serve(lambda text, attempt: "500"), judge_of(attempts=1, give_up_after=2)
+    assert [judge.judge([REQUEST])[0].status for _ in range(4)] == ["error"] * 4
+    assert sum(server.asked.values()) == 2, "a server that is given up is not asked again"
 
 
 def test_what_no_server_heard_costs_nothing(monkeypatch):

@@ -289,5 +289,7 @@ def test_a_protocol_of_one_order_says_that_the_other_one_is_not_scored(pairs, ca
     scores_of(out, pairs, "single_order")
     said = "scores baseline/first in the order ab alone; --protocol mean_of_orders counts both"
     assert said in capsys.readouterr().err
+    scores_of(out, pairs, "swapped")
+    assert "scores baseline/first in the order ba alone" in capsys.readouterr().err
     scores_of(out, pairs)
     assert "alone" not in capsys.readouterr().err

@@ -77,15 +77,15 @@ def _fetch_models(names: list[str] | None, listed: bool, quiet: bool) -> int:
     known = language_models()
     if unknown := [name for name in names or () if name not in known]:
         raise Stop(BAD_INPUT, f"{unknown[0]}: no language model is called so; {known_names(unknown[0], known)}")
+    known = {name: known[name] for name in names or known}
     if listed:
         import pandas as pd
 
         table = pd.DataFrame([vars(one) for one in known.values()])
-        here = ["yes" if present(name) else "" for name in known]
-        table = table.assign(name=list(known), MB=table["bytes"] / 1e6, here=here)
+        table = table.assign(name=list(known), MB=table["bytes"] / 1e6, here=["yes" * bool(present(n)) for n in known])
         return _print(table[["name", "MB", "here", "model", "kind", "bits", "licence"]])
     code = DONE
-    for name in names or known:
+    for name in known:
         try:
             path = fetch_model(name)
             if not quiet:

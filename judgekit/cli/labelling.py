@@ -1,5 +1,6 @@
 """``judgekit label``: people's votes on the pairs of a file, in a browser on this machine."""
 
+import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -83,7 +84,7 @@ def label(
             tell("Every vote is on disk when the page says so. Ctrl-C ends this; the same command goes on from there.")
         with suppress(KeyboardInterrupt):  # the usual end
             while page.thread.is_alive():
-                page.thread.join(0.5)
+                time.sleep(0.5)  # an interrupted join takes a running thread for one that has ended
     if not quiet:
         n_bad = sum(vote.both_bad for vote in standing(read_lines(votes)).values())
         tell(f"{int(page.votes().given.sum())} votes are in {votes}" + (f", both bad in {n_bad}" if n_bad else ""))

@@ -161,12 +161,11 @@ def combined(verdicts: list[Verdict]) -> dict[str, Any]:
             return dict.fromkeys(("verdict", *_PROBABILITIES)) | {"status": status, "truncated": cut}
     columns = [[getattr(verdict, name) for verdict in verdicts] for name in _PROBABILITIES]
     given = all(p is not None and math.isfinite(p) for column in columns for p in column)
-    means: list[Any] = [sum(column) / len(column) for column in columns] if given else [None] * 3
+    means: list[Any] = [round(sum(column) / len(column), 6) for column in columns] if given else [None] * 3
     labels = {verdict.verdict for verdict in verdicts}
     most_probable = "tie" if not given or means[2] >= max(means[:2]) else label_of_gap(means[0] - means[1])
     decided = labels.pop() if len(labels) == 1 else most_probable
-    rounded = [None if p is None else round(p, 6) for p in means]
-    return {"verdict": decided, **dict(zip(_PROBABILITIES, rounded, strict=True)), "status": "ok", "truncated": cut}
+    return {"verdict": decided, **dict(zip(_PROBABILITIES, means, strict=True)), "status": "ok", "truncated": cut}
 
 
 def _foretell(source: PairSource, judge: Any, orders: tuple[str, ...], keeping: Keeping) -> int:

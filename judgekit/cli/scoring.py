@@ -178,11 +178,11 @@ def score(
     tell_odd_rows(rows)
     labelled = [row.pair for row in rows]
     for judge, said in read_verdicts(Path(verdicts), {pair.item_id for pair in labelled}).items():
-        both = {each.order for each in said} == {"ab", "ba"}
+        one, both = meant.orders[0], {each.order for each in said} == {"ab", "ba"}
         if len(meant.orders) == 2 and not both:
             raise Stop(BAD_INPUT, f"{verdicts}: {judge} has verdicts in one order, and '{meant.name}' reads both")
         if len(meant.orders) == 1 and both:
-            tell(f"note: '{meant.name}' scores {judge} in the order ab alone; --protocol mean_of_orders counts both")
+            tell(f"note: '{meant.name}' scores {judge} in the order {one} alone; --protocol mean_of_orders counts both")
         if failed := sum(each.status == "error" for each in said):
             tell(f"note: {failed} of {len(said)} rows of {judge} failed and count as replies without a verdict")
         try:

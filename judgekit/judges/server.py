@@ -109,11 +109,13 @@ class RateLimit:
 
 
 class Budget:
-    """What a run may cost: a request is let through only if its longest completion would stay within it."""
+    """What a judge may cost, and knows of its server; a request passes if its longest completion stays within."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._settings, self.sent = settings, deque[float]()  # when: a rate holds for all clients of a judge
-        self.tokens_in = self.tokens_out = self.in_flight = 0
+        self._settings, self.sent = settings, deque[float]()  # when
+        self.tokens_in = self.tokens_out = self.in_flight = self.failed_in_a_row = 0
+        self.stopped: str | None = None  # why no request can succeed any more
+        self.without, self.resume_at = dict[str, str | None](), 0.0
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
         """What tokens cost; None without prices."""
@@ -189,11 +191,8 @@ class ChatClient:
     ) -> None:
         self._key, self._model, self._settings, self._budget = key, model, settings, budget
         self._rate = RateLimit(settings.requests_per_minute, taken=budget.sent)
-        self._without: dict[str, str | None] = {}
         self._known: dict[Any, Any] = {} if known is None else known  # what `once` made, by its key
         self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._stopped: str | None = None
-        self._failed_in_a_row, self._resume_at = 0, 0.0
         self._openai = openai.AsyncOpenAI(
             base_url=base_url,
             api_key="put in by the HTTP client",
@@ -260,7 +259,7 @@ class ChatClient:
         for attempt in range(attempts):
             try:
                 completion = await self._attempt(messages, max_tokens, options)
-                self._failed_in_a_row = 0
+                self._budget.failed_in_a_row = 0
                 return completion
             except Passing as passing:
                 failure = passing
@@ -268,28 +267,28 @@ class ChatClient:
                     longest = min(_LONGEST_BACKOFF, self._settings.backoff * 2**attempt)
                     # Drawn, so that requests do not march in step.
                     await asyncio.sleep(random.uniform(0.5, 1.0) * longest)
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row >= self._settings.give_up_after:
-            self._stop(f"{self._failed_in_a_row} requests in a row have failed; the last: {failure}")
+        self._budget.failed_in_a_row += 1
+        if self._budget.failed_in_a_row >= self._settings.give_up_after:
+            self._stop(f"{self._budget.failed_in_a_row} requests in a row have failed; the last: {failure}")
         raise ChatError(f"{attempts} attempts failed; the last: {failure}")
 
     def _stop(self, why: str) -> NoReturn:
         """Let no further request out."""
-        self._stopped = self._stopped or why
+        self._budget.stopped = self._budget.stopped or why
         raise Stopped(why) from None
 
     async def _attempt(self, messages: Messages, max_tokens: int, options: dict[str, Any]) -> Completion:
         """One request, within rates and budget; what is in flight may still give tokens back."""
         reserved = used = (estimated_tokens(messages), max_tokens)
-        while (wait := self._resume_at - time.monotonic()) > 0:
+        while (wait := self._budget.resume_at - time.monotonic()) > 0:
             await asyncio.sleep(wait)
         await self._rate.take()
-        while not self._stopped and (spent := self._budget.reserve(*reserved)):
+        while not self._budget.stopped and (spent := self._budget.reserve(*reserved)):
             if not self._budget.in_flight:
                 self._stop(spent)
             await asyncio.sleep(_SETTLING)
-        if self._stopped:
-            raise Stopped(self._stopped)
+        if self._budget.stopped:
+            raise Stopped(self._budget.stopped)
         try:
             completion = await self._send(messages, max_tokens, options, reserved)
             used = (completion.tokens_in, completion.tokens_out or 0)
@@ -305,7 +304,7 @@ class ChatClient:
     ) -> Completion:
         """One HTTP exchange; whatever goes wrong becomes a `ChatError` of the fitting kind."""
         given = {"max_tokens": max_tokens, **options}
-        body = {name: given[key] for key in given if (name := self._without.get(key, key))}
+        body = {name: given[key] for key in given if (name := self._budget.without.get(key, key))}
         asked: Any = list(messages)
         started = time.perf_counter()
         try:
@@ -336,13 +335,14 @@ class ChatClient:
             wait = retry_after(headers)
             if wait > _LONGEST_WAIT:
                 self._stop(f"the server asks to wait {wait:,.0f} s ({status}: {said})")
-            self._resume_at = max(self._resume_at, time.monotonic() + wait)
+            self._budget.resume_at = max(self._budget.resume_at, time.monotonic() + wait)
             raise Passing(f"the server says {status}: {said}") from None
         for name, instead in _SPARE.items():
             if name in body and name in said and _NOT_TAKEN.search(said):
-                if name not in self._without:
-                    warnings.warn(f"{self._model}: the server does not take {name}; asked without it", stacklevel=2)
-                self._without[name] = instead
+                if name not in self._budget.without:
+                    said = f"{self._model}: the server does not take {name}; asked with {instead or 'nothing'} instead"
+                    warnings.warn(said, stacklevel=2)
+                self._budget.without[name] = instead
                 raise Passing(f"the server does not take {name}") from None
         raise ChatError(f"the server says {status}: {said}") from None
 

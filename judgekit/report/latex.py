@@ -101,7 +101,7 @@ def build(run: str = TEXT_RUN, document: str = "report") -> Path:
 
 def own_title(run: str) -> str | None:
     """The title of the report of a run on one's own pairs; None of another run, which has all the documents."""
-    return next((one.title for one in declared_sets(run).values() if one.title), None)
+    return next((one.title for one in declared_sets(run).values() if one.title is not None), None)
 
 
 def write_generated(run: str) -> Path:
