@@ -280,9 +280,8 @@ def influence_interval(value: float, influence: Floats, cluster_index: Array, sh
     if half > ROUNDING:
         return value, value - half, value + half
     sizes = np.zeros(n) if share is None else np.bincount(cluster_index, share)
-    wilson = np.count_nonzero(sizes) > 1
-    low, high = proportion_interval(value, 1 / (sizes**2).sum()) if wilson else (-np.inf, np.inf)
-    return value, float(low), float(high)
+    ends = proportion_interval(value, 1 / (sizes**2).sum()) if np.count_nonzero(sizes) > 1 else (-np.inf, np.inf)
+    return value, float(ends[0]), float(ends[1])
 
 
 def student_p(found: "Number", n_prompts: int) -> float:

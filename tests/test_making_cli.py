@@ -60,6 +60,8 @@ def test_a_run_is_made_that_the_workflow_takes(project):
     ]  # fmt: skip
     assert set_hashes(["mine"]) == {"mine": sha256_of("pairs.jsonl")}
     assert latex.own_title("mine") == "Ours & theirs" and latex.own_title("laptop") is None
+    assert new(project, "--title", "", run="untitled") == 0
+    assert latex.own_title("untitled") == "", "a run of one's own has no other documents, whatever it is called"
 
 
 def test_what_does_not_apply_is_left_out(project, capsys):

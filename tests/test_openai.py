@@ -278,6 +278,17 @@ def test_calls_before_one_that_failed_are_not_paid_twice(serve, strategy):
     assert len(server.answered) == len(paid) + verdict.calls
 
 
+def test_what_is_sent_in_place_of_a_parameter_is_told_once_and_kept_for_all_chunks(serve):
+    def respond(body, _):
+        refused = {"error": {"message": "Unsupported parameter: max_tokens"}}
+        return (400, refused) if "max_tokens" in body else good_reply(body)
+
+    server, judge = serve(respond=respond), judge_of()
+    with pytest.warns(UserWarning, match="does not take max_tokens; asked with max_completion_tokens instead") as told:
+        assert [judge.judge([one])[0].status for one in (REQUEST, TURNED)] == ["ok"] * 2
+    assert len(told) == 1 and ["max_tokens" in body for body in server.bodies] == [True, False, False]
+
+
 @pytest.mark.parametrize("strategy", ["metrics", "self_reference", "single", "swap_synthesis"])
 def test_calls_that_both_orders_put_are_paid_once_by_two_runs(serve, strategy):
     """At 83ba5504 a run in both orders after one in a single order paid for them again."""

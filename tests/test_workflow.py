@@ -269,9 +269,8 @@ def test_texts_that_modules_read_change_the_stamp(package, project):
 def test_templates_and_judges_that_ship_change_the_stamp(package, project, monkeypatch):
     """At 83ba5504 neither another layout of the tables nor another shipped judge re-ran anything."""
     monkeypatch.setattr(workflow, "PRETRAINED", package / "pretrained")
-    (package / "scoring" / "rates.py").write_text('RATE = 1\nTEMPLATE = "tables.txt"\n')
     give(project, "run: sample\nn: [encoder/mine, 'probe/pairs#strict']\n")
-    read = ["report/tables.txt", "pretrained/mine/adapter/judge.json", "pretrained/probes/pairs/probe.json"]
+    read = ["report/rates.txt", "pretrained/mine/adapter/judge.json", "pretrained/probes/pairs/probe.json"]
     for file in [*read, "report/generated.txt", "pretrained/probes/other/probe.json"]:
         before = digest()
         (package / file).parent.mkdir(parents=True, exist_ok=True)

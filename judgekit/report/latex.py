@@ -172,6 +172,8 @@ def _team(path: Path) -> Any:
         given = member if isinstance(member, dict) else {}
         if missing := [field for field, kind in kinds.items() if not isinstance(given.get(field) or None, kind)]:
             raise ValueError(f'{path.name}: member {number} has no "{missing[0]}", or none of its kind')
+    for one in [team, *team["members"]] if team else ():  # what is left empty in Chinese is said in English
+        one["zh"] = {name: said for name, said in (one.get("zh") or {}).items() if said}
     return team
 
 

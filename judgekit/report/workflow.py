@@ -167,8 +167,7 @@ def code_files(name: str, given: str = "") -> dict[Path, str]:
     folders = [path.parent for path in digests if path.parent not in (PACKAGE, PACKAGE / "report")]
     folders += [one for each in set(folders) for one in each.iterdir() if not (one / "__init__.py").is_file()]
     read = [path for folder in set(folders) for path in folder.glob("*.[jmty]*") if path.is_file()]  # prompts, names
-    code = "".join(path.read_text(encoding="utf-8") for path in digests)
-    read += [path for path in (PACKAGE / "report").glob("*.txt") if f'"{path.name}"' in code]  # templates
+    read += [one for one in (PACKAGE / "report").glob("*.txt") if one.stem in {path.stem for path in digests}]
     return dict(sorted((digests | {path: sha256_of(path) for path in read}).items()))
 
 
